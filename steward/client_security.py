@@ -1,8 +1,13 @@
 """Security of the commands that connect to brokers as a client (`sampler`, `controller unregister-broker`)."""
 
+from dataclasses import replace
+
 from kafka_node.security.brokers import BrokerSecurity, broker_security
 from kafka_node.security.settings import SecuritySettings, TlsFiles
-from steward.options.security import BrokerSecurityOptions
+from kafka_wire.net.client import BearerCredentials
+from steward.options.security import BrokerSecurityOptions, MskLoginOptions
+
+NO_MSK_LOGIN = MskLoginOptions()
 
 
 def broker_tls_files(options: BrokerSecurityOptions) -> TlsFiles:
@@ -10,7 +15,9 @@ def broker_tls_files(options: BrokerSecurityOptions) -> TlsFiles:
     return TlsFiles(certificate=options.broker_tls_certificate, key=options.broker_tls_key, ca=options.broker_tls_ca)
 
 
-def client_security(options: BrokerSecurityOptions, protocol: str) -> BrokerSecurity:
+def client_security(
+    options: BrokerSecurityOptions, protocol: str, msk: MskLoginOptions = NO_MSK_LOGIN
+) -> BrokerSecurity:
     """Read the files that the options name. Raises ValueError, also where the security protocol needs credentials."""
     security = broker_security(
         SecuritySettings(
@@ -21,6 +28,23 @@ def client_security(options: BrokerSecurityOptions, protocol: str) -> BrokerSecu
             broker_sasl_token_file=options.broker_sasl_token_file,
         )
     )
+    if msk != NO_MSK_LOGIN:
+        return replace(security, sasl=_msk_login(msk, options, protocol))
     if protocol.startswith("SASL") and security.sasl is None:
         raise ValueError(f"{protocol} needs a SASL mechanism, and a user name and a password file, or a token file")
     return security
+
+
+def _msk_login(msk: MskLoginOptions, options: BrokerSecurityOptions, protocol: str) -> BearerCredentials:
+    if msk.msk_region is None:
+        raise ValueError("--msk-role-arn needs --msk-region")
+    if protocol != "SASL_SSL":
+        raise ValueError("--msk-region needs --security-protocol SASL_SSL: tokens are sent over TLS only")
+    if options.broker_sasl_mechanism is not None:
+        raise ValueError("--msk-region is a login of its own: omit --broker-sasl-mechanism")
+    # A process without this login holds neither an HTTP client nor AWS's library.
+    from kafka_node.security.msk_iam import AwsIdentity, check_region, request_msk_token  # noqa: PLC0415
+    from kafka_node.security.tokens import KeptToken  # noqa: PLC0415
+
+    identity = AwsIdentity(check_region(msk.msk_region), role_arn=msk.msk_role_arn)
+    return BearerCredentials(KeptToken(lambda: request_msk_token(identity)))

@@ -38,6 +38,7 @@ from steward.options.security import (
     AuthorizerOptions,
     BrokerSecurityOptions,
     ListenerSecurityOptions,
+    MskLoginOptions,
     ZooKeeperSecurityOptions,
 )
 from steward.options.what_if import ScenarioOptions, WhatIfSourceOptions
@@ -272,6 +273,7 @@ def sampler(
     rates: PrometheusOptions,
     server: SamplerServerOptions,
     brokers: BrokerSecurityOptions,
+    msk: MskLoginOptions,
     logs: LogOptions,
 ) -> None:
     """Sample sizes, offsets and leaders of all partitions at an interval, by Kafka's protocol only. For the analytics."""
@@ -279,5 +281,5 @@ def sampler(
 
     logs.set_up()
     with _option_errors():
-        config = sampler_config(sampling, sink, server, brokers, keys, rates)
+        config = sampler_config(sampling, sink, server, brokers, keys, rates, msk)
     raise typer.Exit(run_sampler(config))

@@ -26,7 +26,7 @@ from kafka_node.security.secret_files import read_password
 from kafka_node.security.settings import TlsFiles
 from kafka_operator.prometheus.port import PrometheusError
 from kafka_wire.net.cluster import ClusterClient, parse_bootstrap
-from steward.client_security import broker_tls_files, client_security
+from steward.client_security import NO_MSK_LOGIN, broker_tls_files, client_security
 from steward.options.sampler import (
     KeyCountOptions,
     PrometheusOptions,
@@ -34,7 +34,7 @@ from steward.options.sampler import (
     SamplingOptions,
     SinkOptions,
 )
-from steward.options.security import BrokerSecurityOptions
+from steward.options.security import BrokerSecurityOptions, MskLoginOptions
 
 log = logging.getLogger(__name__)
 
@@ -67,12 +67,13 @@ def sampler_config(
     brokers: BrokerSecurityOptions,
     keys: KeyCountOptions,
     rates: PrometheusOptions,
+    msk: MskLoginOptions = NO_MSK_LOGIN,
 ) -> SamplerConfig:
     """Check options and read files. Raises ValueError with the wrong option or file, and nothing of a file's contents."""
     if (keys.key_topic or keys.key_sketches) and not (sampling.once and keys.key_topic and keys.key_sketches):
         raise ValueError("to count keys, give --once, --key-topic and --key-sketches together")
     protocol = sampling.security_protocol.value
-    security = client_security(brokers, protocol)
+    security = client_security(brokers, protocol, msk)
     node = security.settings(NODE_SETTINGS, protocol)
     return SamplerConfig(
         SamplerSettings(

@@ -6,6 +6,7 @@ Regions of China are not supported: MSK has another host name there.
 
 import asyncio
 import base64
+import re
 from dataclasses import dataclass, field
 
 from kafka_node.security.tokens import Token
@@ -13,6 +14,8 @@ from kafka_wire.sasl.steps import SaslFailed
 
 MECHANISM = "AWS_MSK_IAM"
 """Name of the mechanism in the properties of Kafka's tools; the token is sent by OAUTHBEARER, which MSK accepts for all languages."""
+REGION = re.compile(r"[a-z]{2,3}(-[a-z]+)+-[0-9]{1,2}")
+CHINA = "cn-"
 LIFETIME_S = 900
 """Of a token: MSK accepts no longer one."""
 TIMEOUT_S = 10.0
@@ -33,6 +36,15 @@ class AwsIdentity:
     access_key_id: str | None = None
     secret_access_key: str | None = field(default=None, repr=False)
     role_arn: str | None = None
+
+
+def check_region(region: str) -> str:
+    """Return a region. Raises ValueError for what is none, and for a region of China."""
+    if REGION.fullmatch(region) is None:
+        raise ValueError(f"{region!r} is not an AWS region, such as eu-central-1")
+    if region.startswith(CHINA):
+        raise ValueError(f"{region} is a region of China, whose MSK clusters are not supported")
+    return region
 
 
 async def request_msk_token(identity: AwsIdentity) -> Token:

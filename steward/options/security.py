@@ -89,6 +89,25 @@ class BrokerSecurityOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MskLoginOptions:
+    """Login at the brokers of an Amazon MSK cluster by IAM, instead of `BrokerSecurityOptions`' user or token."""
+
+    msk_region: Annotated[
+        str | None,
+        typer.Option(
+            envvar="STEWARD_MSK_REGION",
+            help="AWS region of an Amazon MSK cluster: log in by IAM with the AWS identity of this process, over SASL_SSL.",
+        ),
+    ] = None
+    msk_role_arn: Annotated[
+        str | None,
+        typer.Option(
+            envvar="STEWARD_MSK_ROLE_ARN", help="AWS role that the identity assumes first; with --msk-region."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizerOptions:
     """Authorization by ACLs."""
 

@@ -78,6 +78,24 @@ def test_secrets_are_mounted_as_files_that_others_cannot_read(chart: Chart) -> N
     assert "env" not in pod["containers"][0]
 
 
+def test_the_sampler_logs_in_at_msk_with_the_identity_of_its_pod(chart: Chart) -> None:
+    """No Secret: the ServiceAccount's annotation names the AWS role (IRSA)."""
+    role = "arn:aws:iam::123456789012:role/sampler"
+    values = sampler(
+        bootstrapServers="b-1.shop.c2.kafka.eu-central-1.amazonaws.com:9098",
+        securityProtocol="SASL_SSL",
+        msk={"region": "eu-central-1", "roleArn": role},
+        serviceAccount={"annotations": {"eks.amazonaws.com/role-arn": role}},
+    )
+    resources = chart.render(values)
+    options = arguments(resources)
+
+    assert {"--security-protocol=SASL_SSL", "--msk-region=eu-central-1", f"--msk-role-arn={role}"} <= set(options)
+    assert not [option for option in options if option.startswith("--broker-sasl")]
+    account = one(resources, "ServiceAccount", NAME)
+    assert account["metadata"]["annotations"] == {"eks.amazonaws.com/role-arn": role}
+
+
 def test_metrics_and_brokers_are_reachable(chart: Chart) -> None:
     """Metrics for Prometheus, and the brokers' port for the sampler, also if clients are limited."""
     peers = [{"namespaceSelector": {"matchLabels": {"clients": "yes"}}}]
@@ -107,6 +125,12 @@ def test_metrics_and_brokers_are_reachable(chart: Chart) -> None:
             sampler(securityProtocol="SASL_SSL"),
             "analytics.sampler.securityProtocol is SASL_SSL: it needs sasl.mechanism, sasl.username, and credentials.secret",
         ),
+        (
+            sampler(msk={"region": "eu-central-1"}),
+            "msk.region is set: it needs bootstrapServers and securityProtocol SASL_SSL",
+        ),
+        (sampler(msk={"roleArn": "arn:aws:iam::123456789012:role/s"}), "roleArn is set: set msk.region as well"),
+        (sampler(msk={"region": "Frankfurt"}), "'/analytics/sampler/msk/region': 'Frankfurt' does not match pattern"),
         (sampler(credentials={"ca": "ca.crt"}), "analytics.sampler.credentials has keys of a Secret"),
     ],
 )

@@ -357,6 +357,10 @@ BAD_SECURITY = [
         "spec.authentication.awsMskIam.region",
     ),
     (
+        {"tls": {}, "authentication": {"type": "AwsMskIam", "awsMskIam": {"region": "cn-north-1"}}},
+        "MSK clusters in regions of China are not supported",
+    ),
+    (
         {"tls": {}, "authentication": {"type": "AwsMskIam", "awsMskIam": MSK | {"roleArn": "steward"}}},
         "spec.authentication.awsMskIam.roleArn",
     ),

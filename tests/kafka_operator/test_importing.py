@@ -297,6 +297,12 @@ def test_the_region_of_amazon_msk_is_read_from_its_brokers_names() -> None:
     assert serverless.login == AwsLogin("us-east-1")
 
 
+def test_a_cluster_of_amazon_msk_in_china_is_refused() -> None:
+    """Its tokens have another host, for which Steward has no test."""
+    with pytest.raises(ClientConfigError, match="requires bootstrap servers of one region"):
+        security_of(MSK, ["b-1.shop.c2.kafka.cn-north-1.amazonaws.com.cn:9098"])
+
+
 SECRET = "hunter2"
 BAD_CONFIGS = [
     ({"security.protocol": "TLS"}, "security.protocol is not one of"),

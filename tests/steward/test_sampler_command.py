@@ -1,14 +1,17 @@
 """`steward sampler`: its settings, errors for wrong options, and exit codes."""
 
+import base64
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from typer.testing import CliRunner
 
+from kafka_wire.net.client import BearerCredentials
 from lab.http_get import http_get
 from lab.ports import free_port, release_port
 from lab.steward import ROOT
@@ -22,13 +25,14 @@ from steward.options.sampler import (
     SamplingOptions,
     SinkOptions,
 )
-from steward.options.security import BrokerSecurityOptions
+from steward.options.security import BrokerSecurityOptions, MskLoginOptions
 from steward.sampler_command import run_sampler, sampler_config
 
 PATIENCE_S = 120.0
 """For actions that take one or two seconds: a process starts slowly on a busy machine."""
 UNREACHABLE = "127.0.0.1:1"
 """No server listens on this port."""
+MSK = ("--bootstrap-server=a:1", "--security-protocol=SASL_SSL")
 
 
 def error_of(*arguments: str) -> str:
@@ -48,6 +52,11 @@ def error_of(*arguments: str) -> str:
         (["--bootstrap-server=a:1", "--topic-partitions=0"], "0 partitions"),
         (["--bootstrap-server=a:1", "--topic-retention-hours=0"], "must be positive"),
         (["--bootstrap-server=a:1", "--security-protocol=SASL_SSL"], "SASL_SSL needs a SASL mechanism"),
+        (["--bootstrap-server=a:1", "--msk-region=eu-central-1"], "--msk-region needs --security-protocol SASL_SSL"),
+        (["--bootstrap-server=a:1", "--msk-role-arn=arn:aws:iam::1:role/r"], "--msk-role-arn needs --msk-region"),
+        ([*MSK, "--msk-region=cn-north-1"], "cn-north-1 is a region of China, whose MSK clusters are not supported"),
+        ([*MSK, "--msk-region=Frankfurt"], "'Frankfurt' is not an AWS region"),
+        ([*MSK, "--msk-region=us-east-1", "--broker-sasl-mechanism=PLAIN"], "omit --broker-sasl-mechanism"),
         (["--bootstrap-server=a:1", "--broker-sasl-mechanism=MAGIC"], "the SASL mechanism MAGIC is not one of"),
         (["--bootstrap-server=a:1", "--broker-tls-ca=none.pem"], "the authorities in none.pem cannot be read"),
         (["--bootstrap-server=a:1", "--key-topic=orders"], "--once, --key-topic and --key-sketches together"),
@@ -98,6 +107,31 @@ def test_security_protocol_selects_tls_and_sasl(tmp_path: Path) -> None:
     assert config.settings.node.ssl is not None
     assert config.settings.node.ssl.check_hostname
     assert config.settings.node.sasl is not None
+    assert "do-not-show" not in repr(config)
+
+
+@pytest.mark.shows("F74")
+async def test_the_sampler_logs_in_at_msk_by_tokens_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the region and over TLS; `tests/kafka_node/security/test_msk_iam.py` checks signatures."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "do-not-show")
+    config = sampler_config(
+        SamplingOptions(bootstrap_server=["a:1"], security_protocol=Protocol.SASL_SSL),
+        SinkOptions(),
+        SamplerServerOptions(),
+        BrokerSecurityOptions(),
+        KeyCountOptions(),
+        PrometheusOptions(),
+        MskLoginOptions(msk_region="eu-central-1"),
+    )
+    login = config.settings.node.sasl
+
+    assert isinstance(login, BearerCredentials)
+    token = await login.token()
+    url = urlsplit(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode())
+    assert url.netloc == "kafka.eu-central-1.amazonaws.com"
+    assert parse_qs(url.query)["X-Amz-Credential"][0].startswith("AKID/")
+    assert config.settings.node.ssl is not None
     assert "do-not-show" not in repr(config)
 
 

@@ -41,7 +41,7 @@ CLIENT_ID, CLIENT_SECRET = (
     "sasl.oauthbearer.client.credentials.client.secret",
 )
 SCOPE = "sasl.oauthbearer.scope"
-MSK_SERVER = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?:\d+$")
+MSK_SERVER = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com:\d+$")
 PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
 
 
