@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from kafka_node.security.aws_identity import AwsIdentity, check_region
 from kafka_node.security.brokers import BrokerSecurity, broker_security
 from kafka_node.security.settings import SecuritySettings, TlsFiles
 from kafka_wire.net.client import BearerCredentials
@@ -19,6 +20,7 @@ def client_security(
     options: BrokerSecurityOptions, protocol: str, msk: MskLoginOptions = NO_MSK_LOGIN
 ) -> BrokerSecurity:
     """Read the files that the options name. Raises ValueError, also where the security protocol needs credentials."""
+    login = None if msk == NO_MSK_LOGIN else _msk_login(msk, options, protocol)
     security = broker_security(
         SecuritySettings(
             broker_tls=broker_tls_files(options),
@@ -28,8 +30,8 @@ def client_security(
             broker_sasl_token_file=options.broker_sasl_token_file,
         )
     )
-    if msk != NO_MSK_LOGIN:
-        return replace(security, sasl=_msk_login(msk, options, protocol))
+    if login is not None:
+        return replace(security, sasl=login)
     if protocol.startswith("SASL") and security.sasl is None:
         raise ValueError(f"{protocol} needs a SASL mechanism, and a user name and a password file, or a token file")
     return security
@@ -43,7 +45,7 @@ def _msk_login(msk: MskLoginOptions, options: BrokerSecurityOptions, protocol: s
     if options.broker_sasl_mechanism is not None:
         raise ValueError("--msk-region is a login of its own: omit --broker-sasl-mechanism")
     # A process without this login holds neither an HTTP client nor AWS's library.
-    from kafka_node.security.msk_iam import AwsIdentity, check_region, request_msk_token  # noqa: PLC0415
+    from kafka_node.security.msk_iam import request_msk_token  # noqa: PLC0415
     from kafka_node.security.tokens import KeptToken  # noqa: PLC0415
 
     identity = AwsIdentity(check_region(msk.msk_region), role_arn=msk.msk_role_arn)

@@ -1,50 +1,23 @@
 """Tokens of AWS MSK IAM: OAUTHBEARER with a URL that is signed by an AWS identity.
 
 `aws_signing` finds the identity and signs, by AWS's own library. A token is valid for every broker of a region, for 15 minutes at most.
-Regions of China are not supported: MSK has another host name there.
 """
 
 import asyncio
 import base64
-import re
-from dataclasses import dataclass, field
 
+from kafka_node.security.aws_identity import AwsIdentity
 from kafka_node.security.tokens import Token
 from kafka_wire.sasl.steps import SaslFailed
 
 MECHANISM = "AWS_MSK_IAM"
 """Name of the mechanism in the properties of Kafka's tools; the token is sent by OAUTHBEARER, which MSK accepts for all languages."""
-REGION = re.compile(r"[a-z]{2,3}(-[a-z]+)+-[0-9]{1,2}")
-CHINA = "cn-"
 LIFETIME_S = 900
 """Of a token: MSK accepts no longer one."""
 TIMEOUT_S = 10.0
 """For a token, from the search for the identity to its signature: a login waits for it."""
 CLIENT = "kafka-steward"
 """Of the URL's User-Agent, which MSK requires and does not check."""
-
-
-@dataclass(frozen=True, slots=True)
-class AwsIdentity:
-    """Who signs for a region: an access key, or without one the identity of this process as AWS's library finds it.
-
-    That is the environment, a profile, the web identity of a service account (IRSA), EKS Pod Identity, or the node's role. With
-    `role_arn` that identity assumes the role first.
-    """
-
-    region: str
-    access_key_id: str | None = None
-    secret_access_key: str | None = field(default=None, repr=False)
-    role_arn: str | None = None
-
-
-def check_region(region: str) -> str:
-    """Return a region. Raises ValueError for what is none, and for a region of China."""
-    if REGION.fullmatch(region) is None:
-        raise ValueError(f"{region!r} is not an AWS region, such as eu-central-1")
-    if region.startswith(CHINA):
-        raise ValueError(f"{region} is a region of China, whose MSK clusters are not supported")
-    return region
 
 
 async def request_msk_token(identity: AwsIdentity) -> Token:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka_node.security.aws_identity import AwsIdentity
 from kafka_operator.admin.login import make_credentials
 from kafka_operator.admin.port import (
     AdminError,
@@ -23,7 +24,7 @@ from kafka_operator.engine.connection_pool import BACKOFF_CAP_S, ClusterUnavaila
 from kafka_operator.engine.credentials import MAX_AGE_S, Credentials
 from kafka_operator.resources.cluster import read_cluster
 from kafka_operator.resources.cluster_ref import ClusterRef
-from kafka_operator.resources.security import PLAINTEXT, AwsLogin, BearerToken, ClientCredentials, Login, Security
+from kafka_operator.resources.security import PLAINTEXT, BearerToken, ClientCredentials, Login, Security
 from kafka_wire.net.cluster import parse_bootstrap
 from reconciler.kube.port import KubeError, NotFoundError, RefusedError, UnavailableError
 from tests.kafka_operator.makers import CREATED, DELETED, cluster, raw_cluster
@@ -304,7 +305,7 @@ async def test_an_access_key_of_aws_is_read_from_its_secret() -> None:
 
     await place.look()
 
-    expected = AwsLogin("eu-central-1", "AKID", "hunter2", MSK["roleArn"])
+    expected = AwsIdentity("eu-central-1", "AKID", "hunter2", MSK["roleArn"])
     assert place.admins[0].security == Security(tls=True, login=expected)
     assert "hunter2" not in repr(expected)
 
@@ -329,7 +330,7 @@ async def test_the_operators_aws_identity_is_only_for_namespaces_that_its_option
     assert found_cluster is not None
     for allowed in (["shop"], ["*"]):
         found = await Credentials(place, lambda: 0.0, allowed).of(found_cluster)  # type: ignore[arg-type]
-        assert found == Security(tls=True, login=AwsLogin("eu-central-1", role_arn=MSK["roleArn"]))
+        assert found == Security(tls=True, login=AwsIdentity("eu-central-1", role_arn=MSK["roleArn"]))
 
 
 async def test_bad_pem_of_a_token_endpoint_names_the_secret_and_the_key() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import steward.import_command
+from kafka_node.security.aws_identity import AwsIdentity
 from kafka_operator import kinds
 from kafka_operator.admin.port import CallRefusedError
 from kafka_operator.decide.observed import ConfigValue, Failure
@@ -27,7 +28,6 @@ from kafka_operator.importing.names import resource_names
 from kafka_operator.importing.run import ImportFailedError, read_topics, write_folder, write_stream
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import (
-    AwsLogin,
     BearerToken,
     ClientCertificate,
     ClientCredentials,
@@ -292,9 +292,9 @@ def test_the_region_of_amazon_msk_is_read_from_its_brokers_names() -> None:
     with_role = security_of(MSK | {"sasl.jaas.config": f'{module} awsRoleArn="{role}";'}, servers)
     serverless = security_of(MSK, ["boot-1.c1.kafka-serverless.us-east-1.amazonaws.com:9098"])
 
-    assert plain == Security(tls=True, login=AwsLogin("eu-central-1"))
-    assert with_role.login == AwsLogin("eu-central-1", role_arn=role)
-    assert serverless.login == AwsLogin("us-east-1")
+    assert plain == Security(tls=True, login=AwsIdentity("eu-central-1"))
+    assert with_role.login == AwsIdentity("eu-central-1", role_arn=role)
+    assert serverless.login == AwsIdentity("us-east-1")
 
 
 def test_a_cluster_of_amazon_msk_in_china_is_refused() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from kafka_node.security.msk_iam import AwsIdentity, request_msk_token
+from kafka_node.security.aws_identity import AwsIdentity
+from kafka_node.security.msk_iam import request_msk_token
 from kafka_node.security.tokens import KeptToken, TokenEndpoint, request_token
 from kafka_operator.admin.port import BadCredentialsError
 from kafka_operator.admin.tls import make_context
-from kafka_operator.resources.security import AwsLogin, ClientCredentials, Login, Security
+from kafka_operator.resources.security import ClientCredentials, Login, Security
 from kafka_wire.net.client import BearerCredentials, Credentials, SaslCredentials
 
 
@@ -19,9 +20,8 @@ def make_credentials(security: Security) -> Credentials | None:
         return SaslCredentials(login.mechanism, login.username, login.password)
     if isinstance(login, ClientCredentials):
         return _requested(login)
-    if isinstance(login, AwsLogin):
-        identity = AwsIdentity(login.region, login.access_key_id, login.secret_access_key, login.role_arn)
-        return BearerCredentials(KeptToken(lambda: request_msk_token(identity)))
+    if isinstance(login, AwsIdentity):
+        return BearerCredentials(KeptToken(lambda: request_msk_token(login)))
     token = login.token
 
     async def given() -> str:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from kafka_node.security.aws_identity import AwsIdentity
 from kafka_operator.decide.observed import Unavailable
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.security import (
     MECHANISMS,
     MUTUAL_TLS,
     Authentication,
-    AwsLogin,
     BearerToken,
     ClientCertificate,
     ClientCredentials,
@@ -95,9 +95,9 @@ def _login(authentication: Authentication, text: Text) -> SaslLogin:
     if authentication.aws is not None:
         region, role_arn = authentication.aws.region, authentication.aws.role_arn
         if authentication.access_key_id is None:
-            return AwsLogin(region, role_arn=role_arn)
+            return AwsIdentity(region, role_arn=role_arn)
         key_id, secret_key = line(authentication.access_key_id), line(authentication.secret_access_key)
-        return AwsLogin(region, key_id, secret_key, role_arn)
+        return AwsIdentity(region, key_id, secret_key, role_arn)
     user, password = line(authentication.user), line(authentication.password)
     return Login(MECHANISMS[authentication.type], user, password)
 

@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from kafka_node.security.aws_identity import AwsIdentity
 from kafka_node.security.msk_iam import MECHANISM as AWS_MSK_IAM
 from kafka_operator.resources.security import (
     MECHANISMS,
     PLAINTEXT,
-    AwsLogin,
     BearerToken,
     ClientCertificate,
     ClientCredentials,
@@ -119,7 +119,7 @@ def _login(properties: Mapping[str, str], servers: Sequence[str]) -> SaslLogin:
     if mechanism == OAUTHBEARER:
         return _token_login(properties, options)
     if mechanism == AWS_MSK_IAM:
-        return AwsLogin(_msk_region(properties, servers), role_arn=options.get("awsRoleArn"))
+        return AwsIdentity(_msk_region(properties, servers), role_arn=options.get("awsRoleArn"))
     if mechanism not in MECHANISMS.values():
         known = ", ".join([*MECHANISMS.values(), OAUTHBEARER, AWS_MSK_IAM])
         raise ClientConfigError(f"sasl.mechanism is not one of {known}")

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_node.security.aws_identity import AwsIdentity
+
 CA_KEY = "ca.crt"
 USERNAME_KEY, PASSWORD_KEY = "username", "password"
 """The keys of a Secret of type kubernetes.io/basic-auth."""
@@ -141,16 +143,6 @@ class ClientCredentials:
 
 
 @dataclass(frozen=True, slots=True)
-class AwsLogin:
-    """An AWS identity that signs tokens for OAUTHBEARER; without an access key that of this process."""
-
-    region: str
-    access_key_id: str | None = None
-    secret_access_key: str | None = field(default=None, repr=False)
-    role_arn: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ClientCertificate:
     """A certificate with its chain, and its key, both PEM."""
 
@@ -158,7 +150,7 @@ class ClientCertificate:
     private_key: str = field(repr=False)
 
 
-SaslLogin = Login | BearerToken | ClientCredentials | AwsLogin
+SaslLogin = Login | BearerToken | ClientCredentials | AwsIdentity
 
 
 @dataclass(frozen=True, slots=True)

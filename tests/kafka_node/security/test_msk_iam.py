@@ -14,7 +14,8 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import pytest
 from aiohttp import web
 
-from kafka_node.security.msk_iam import AwsIdentity, request_msk_token
+from kafka_node.security.aws_identity import AwsIdentity
+from kafka_node.security.msk_iam import request_msk_token
 from kafka_wire.sasl.oauthbearer import start_oauthbearer_client
 from kafka_wire.sasl.steps import SaslFailed
 
