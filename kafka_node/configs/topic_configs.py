@@ -12,6 +12,7 @@ Source: Kafka's LogConfig.validate as its brokers call it, and the callers' chec
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from kafka_node.configs.config_rules import ConfigKey, ConfigValue, InvalidValue, parse_boolean
 from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
@@ -87,8 +88,14 @@ def config_value(
     >>> config_value("unclean.leader.election.enable", {})
     False
     """
-    key = table[name]
-    return key.read(texts.get(name, key.default))
+    text = texts.get(name)
+    return _default_value(table[name]) if text is None else table[name].read(text)
+
+
+@cache
+def _default_value(key: ConfigKey) -> ConfigValue | InvalidValue:
+    """Return Kafka's default, which is the same for each of a thousand topics that are created together."""
+    return key.read(key.default)
 
 
 def compaction_lag_error(values: Mapping[str, ConfigValue]) -> ConfigError | None:
