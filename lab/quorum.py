@@ -312,7 +312,8 @@ class Quorum(dict[int, QuorumNode]):
         known = ((node, *node.leader_and_epoch()) for node in self.values())
         return "\n".join(
             f"node {node.node_id}, {'running' if node.process.running else 'ended'}: leader {leader} in epoch {epoch}, "
-            f"{node.log_bytes()} bytes; its log ends with\n{node.process.log_tail()}"
+            f"{node.log_bytes()} bytes, snapshots {sorted(path.name for path in node.log_folder.glob('*.checkpoint'))}; "
+            f"its log ends with\n{node.process.log_tail()}"
             for node, leader, epoch in known
         )
 

@@ -1,6 +1,6 @@
 """Changes of the states of many partitions in the image, from columns of PartitionChangeRecords: leaders, ISRs, eligible leader replicas.
 
-A broker that leaves or returns changes a hundred thousand partitions in this way; without an object for each record that takes a third of
+A broker that leaves or returns changes a hundred thousand partitions in this way; without an object for each record that takes about half of
 the time. `partition_replay.changed_partition` is the reference (tests).
 """
 

@@ -131,6 +131,8 @@ def test_a_snapshot_goes_from_a_java_leader_to_steward_and_from_a_leader_of_stew
     """A Fetch from offset 0 is answered with the latest snapshot; the log starts at its end, and nothing committed is lost."""
     often = {**SHORT, "metadata.log.max.record.bytes.between.snapshots": "100"}
     with quorum((1, 2), stewards=(3,), settings=often, start=False) as voters:
+        # Steward writes none of its own: the fetched one stays the latest, however late the wiped voter asks for it.
+        voters[3].configure({"metadata.log.max.record.bytes.between.snapshots": "20000000"})
         start([voters[1], voters[2]])
         leader, _ = voters.wait_for_leader()
         wait_until(lambda: bool(snapshots(voters[leader])), timeout_s=PATIENCE_S, what="a snapshot of Java")
@@ -153,6 +155,7 @@ def test_a_snapshot_goes_from_a_java_leader_to_steward_and_from_a_leader_of_stew
             lambda: wiped.log_content() == voters[3].log_content(),
             timeout_s=PATIENCE_S,
             what="the wiped voter has the log",
+            context=voters.report,
         )
         stop_all(voters)
 
