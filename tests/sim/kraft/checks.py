@@ -23,6 +23,7 @@ from kafka_metadata.metadata_log import MetadataLog, apply_records
 from kafka_metadata.record_codec import decode_record
 from kafka_metadata.records import (
     MetadataRecord,
+    PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
 )
@@ -118,14 +119,24 @@ class MetadataChecks:
         return 1 if wishes.step_rows == STEP_ROWS else wishes.brokers
 
     def _check_passed_over(self, batch: Batch, found: Sequence[MetadataRecord]) -> None:
-        """C7: who was passed over registers again before anything else happens. With steps, a heartbeat between two of them lets it stay."""
-        if batch.epoch != self.log.epoch or self._max_leaving > 1:
+        """C7: who was passed over leads nothing before it registers again. With steps, it may also leave, or a heartbeat lets it stay."""
+        if batch.epoch != self.log.epoch:
             self._passed_over = set()
+        if self._max_leaving > 1:
+            self._passed_over &= self._leaving()
         if not self._passed_over or not found:
             return
         restarted = {one.broker_id for one in found if isinstance(one, RegisterBrokerRecord)}
-        assert restarted == self._passed_over, ("C7", self._passed_over, batch)
-        self._passed_over = set()
+        if self._max_leaving == 1:
+            assert restarted == self._passed_over, ("C7", self._passed_over, batch)
+        elected = {one.leader for one in found if isinstance(one, PartitionChangeRecord)}
+        assert not elected & self._passed_over, ("C7", self._passed_over, batch)
+        self._passed_over -= restarted
+
+    def _leaving(self) -> set[int]:
+        """Brokers that the active controller elects nowhere: they shut down, or a part of their partitions has moved off them."""
+        host = self._cluster.active()
+        return set() if host is None or host.controller is None else host.controller.cluster.shutting_down
 
     def _check_restart(self, old: MetadataImage, new: MetadataImage, record: RegisterBrokerRecord) -> None:
         """C20: a broker that lost unflushed records is not eligible any longer."""
