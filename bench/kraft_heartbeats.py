@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.harness import Better, Effort, Row, limited, side_of
+from bench.harness import Better, Effort, Row, duration, limited, side_of
 from bench.kraft_controllers import PATIENCE_S, Kind, cold_start_s, controllers, wait_until_idle
 from bench.kraft_metadata import BROKERS, REPLICAS, SNAPSHOT, broker_epoch, topic_name, write_metadata
 from bench.quorum_election import SETTINGS as TIMEOUTS
@@ -52,12 +52,12 @@ PEER = "three controllers of Kafka 4.3 with the same metadata"
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """The metadata of a round, its brokers, and the size of the run."""
+class Scene:
+    """The metadata of a round, its brokers, and how long heartbeats go on at least."""
 
     snapshot: Path
     brokers: Sequence[int]
-    effort: Effort
+    settled_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +69,6 @@ class Answers:
     fenced: list[int]
 
     @property
-    def p99_ms(self) -> float:
-        """Return the 99th percentile."""
-        return 1000 * percentile_99(self.took_s)
-
-    @property
-    def longest_ms(self) -> float:
-        """Return the longest."""
-        return 1000 * max(self.took_s)
-
-    @property
     def accepted_percent(self) -> float:
         """Return the share of requests that were accepted."""
         return 100 * len(self.took_s) / (len(self.took_s) + self.refused)
@@ -87,14 +77,15 @@ class Answers:
 def measure(effort: Effort) -> Iterator[Row]:
     """Yield the rows of both sides, then the row of Steward's alone with more partitions."""
     partitions, more = (QUICK_PARTITIONS, QUICK_LIMIT_PARTITIONS) if effort.quick else (PARTITIONS, LIMIT_PARTITIONS)
+    settled_s = QUICK_SETTLED_S if effort.quick else SETTLED_S
     rounds = effort.runs(ROUNDS)
     with lab_folder(None) as folder:
-        stage = Stage(write_metadata(folder, partitions), BROKERS, effort)
-        ours, peer = ([_answers(kind, stage) for _ in range(rounds)] for kind in (Kind.STEWARD, Kind.KAFKA))
+        scene = Scene(write_metadata(folder, partitions), BROKERS, settled_s)
+        ours, peer = ([_answers(kind, scene) for _ in range(rounds)] for kind in (Kind.STEWARD, Kind.KAFKA))
     yield from _compared(partitions, ours, peer)
     with lab_folder(None) as folder:
-        stage = Stage(write_metadata(folder, more, LIMIT_BROKERS), LIMIT_BROKERS, effort)
-        alone = side_of([one.p99_ms for one in (_answers(Kind.STEWARD, stage) for _ in range(rounds))])
+        scene = Scene(write_metadata(folder, more, LIMIT_BROKERS), LIMIT_BROKERS, settled_s)
+        alone = side_of([1000 * percentile_99(_answers(Kind.STEWARD, scene).took_s) for _ in range(rounds)])
     what = f"a heartbeat to its acceptance {_leaving(more, LIMIT_BROKERS)}; 99th percentile, with the limit"
     yield limited(f"{NAME}.p99.limit", what, "ms", alone, LIMIT_MS, "K6")
 
@@ -105,30 +96,30 @@ def _leaving(partitions: int, brokers: Sequence[int]) -> str:
 
 def _compared(partitions: int, ours: list[Answers], peer: list[Answers]) -> Iterator[Row]:
     leaving = _leaving(partitions, BROKERS)
-    for figure, what, unit, better in (
-        ("p99_ms", f"a heartbeat to its acceptance {leaving}; 99th percentile", "ms", Better.LOWER),
-        ("longest_ms", f"a heartbeat to its acceptance {leaving}; the longest", "ms", Better.LOWER),
-        ("accepted_percent", f"share of the requests that are accepted, {leaving}", "percent", Better.HIGHER),
-    ):
-        mine, theirs = (side_of([getattr(one, figure) for one in side]) for side in (ours, peer))
-        name = f"{NAME}.{figure.rpartition('_')[0]}"
-        yield Row(name, what, PEER, unit, better, mine, theirs, len(ours))
+    what = f"a heartbeat to its acceptance {leaving}"
+    mine, theirs = ([percentile_99(one.took_s) for one in side] for side in (ours, peer))
+    yield duration(f"{NAME}.p99", f"{what}; 99th percentile", PEER, (mine, theirs))
+    mine, theirs = ([max(one.took_s) for one in side] for side in (ours, peer))
+    yield duration(f"{NAME}.longest", f"{what}; the longest", PEER, (mine, theirs))
+    accepted = [side_of([one.accepted_percent for one in side]) for side in (ours, peer)]
+    what = f"share of the requests that are accepted, {leaving}"
+    yield Row(f"{NAME}.accepted", what, PEER, "percent", Better.HIGHER, accepted[0], accepted[1], len(ours))
 
 
-def _answers(kind: Kind, stage: Stage) -> Answers:
+def _answers(kind: Kind, scene: Scene) -> Answers:
     """Return the heartbeats of the brokers that stay, from the request for the shutdown on."""
-    with controllers(kind, stage.snapshot, SETTINGS, HEAP) as voters:
+    with controllers(kind, scene.snapshot, SETTINGS, HEAP) as voters:
         cold_start_s(voters, topic_name(0))
         voters.wait_for_leader()
-        answers = asyncio.run(_shutdown(voters, stage))
+        answers = asyncio.run(_shutdown(voters, scene))
     assert kind is Kind.KAFKA or not answers.fenced, f"no other broker is fenced: {answers.fenced}"
     return answers
 
 
-async def _shutdown(voters: Quorum, stage: Stage) -> Answers:
+async def _shutdown(voters: Quorum, scene: Scene) -> Answers:
     """Let a broker leave while the others send heartbeats."""
     ended = asyncio.Event()
-    senders = [Sender(broker, voters) for broker in stage.brokers]
+    senders = [Sender(broker, voters) for broker in scene.brokers]
     leaving, *others = senders
     async with asyncio.timeout(PATIENCE_S):
         tasks = [asyncio.create_task(sender.run(ended)) for sender in senders]
@@ -136,9 +127,7 @@ async def _shutdown(voters: Quorum, stage: Stage) -> Answers:
         for sender in senders:
             sender.forget()
         leaving.wants_shutdown = True
-        await asyncio.gather(
-            leaving.may_leave.wait(), asyncio.sleep(QUICK_SETTLED_S if stage.effort.quick else SETTLED_S)
-        )
+        await asyncio.gather(leaving.may_leave.wait(), asyncio.sleep(scene.settled_s))
         ended.set()
         await asyncio.gather(*tasks)
     return Answers(

@@ -15,7 +15,7 @@ from kafka_metadata.draft import Draft
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.image import ConfigResource, MetadataImage, quota_entity
 from kafka_metadata.metadata_versions import KRAFT_VERSION, METADATA_VERSION, check_level
-from kafka_metadata.partition_replay import changed_partition, new_partition, without_elr
+from kafka_metadata.partition_replay import changed_partition, known_partition, new_partition, without_elr
 from kafka_metadata.records import MetadataRecord, PartitionRecord, RegisterBrokerRecord, ResourceType, TopicRecord
 
 
@@ -90,9 +90,7 @@ def _partition(draft: Draft, record: PartitionRecord) -> None:
 
 def _change_partition(draft: Draft, record: records.PartitionChangeRecord) -> None:
     partitions = draft.topics.partitions(record.topic_id)
-    partition = partitions.get(record.partition_id)
-    if partition is None:
-        raise MetadataError(f"the topic with the id {record.topic_id} has no partition {record.partition_id}")
+    partition = known_partition(partitions, record.topic_id, record.partition_id)
     partitions[record.partition_id] = changed_partition(partition, record)
 
 

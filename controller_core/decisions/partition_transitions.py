@@ -10,7 +10,18 @@ import numpy as np
 
 from controller_core.decisions.broker_transitions import remove_broker
 from controller_core.decisions.directory_transitions import set_directories
-from controller_core.model import NO_BROKER, NO_EPOCH, NO_LEADER, Cluster, IntArray, Move, MoveStage, Replicas, changes
+from controller_core.model import (
+    NO_BROKER,
+    NO_EPOCH,
+    NO_LEADER,
+    BoolArray,
+    Cluster,
+    IntArray,
+    Move,
+    MoveStage,
+    Replicas,
+    changes,
+)
 from controller_core.model.columns import any_of, contained_in, keep_ids, pad
 from controller_core.model.move import current_replicas, plan_move, without
 from controller_core.rules.partition_change import check_states, next_partition_epoch
@@ -45,22 +56,13 @@ def change_states(change: changes.PartitionStates, cluster: Cluster) -> None:
     """Set the new states, and advance moves whose replicas brokers now know."""
     check_states(cluster, change)
     columns = cluster.columns
-    partition_epoch = next_partition_epoch(columns.partition_epoch[change.rows])
     recovering = change.recovering_after(columns.recovering[change.rows])
     if change.replicas is not None:
         columns.set_replicas(change.rows, change.replicas)
     if change.elr is not None and change.last_known_elr is not None:
         columns.set_elr(change.rows, change.elr, change.last_known_elr)
     set_directories(cluster, change.directories or {})
-    columns.set_states(
-        change.rows,
-        change.leader,
-        change.leader_epoch,
-        change.isr,
-        partition_epoch,
-        cluster.controller_epoch,
-        recovering,
-    )
+    _set_states(cluster, change, recovering)
     if cluster.corrected_rows:
         cluster.corrected_rows.difference_update(change.rows.tolist())
     if change.moves is not None:
@@ -89,17 +91,23 @@ def _set_moves(cluster: Cluster, moves: Mapping[int, Move | None]) -> None:
 
 def replay_states(change: changes.StatesReplayed, cluster: Cluster) -> None:
     """Set the states that records of the log describe."""
+    cluster.columns.set_elr(change.rows, change.elr, change.last_known_elr)
+    _set_states(cluster, change, change.recovering)
+
+
+def _set_states(
+    cluster: Cluster, change: changes.PartitionStates | changes.StatesReplayed, recovering: BoolArray
+) -> None:
+    """Set new states of partitions; each raises the partition epoch."""
     columns = cluster.columns
-    partition_epoch = next_partition_epoch(columns.partition_epoch[change.rows])
-    columns.set_elr(change.rows, change.elr, change.last_known_elr)
     columns.set_states(
         change.rows,
         change.leader,
         change.leader_epoch,
         change.isr,
-        partition_epoch,
+        next_partition_epoch(columns.partition_epoch[change.rows]),
         cluster.controller_epoch,
-        change.recovering,
+        recovering,
     )
 
 

@@ -9,7 +9,6 @@ credentials, quotas, tokens, controllers) change only the image.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import groupby
 from typing import Any
 from uuid import UUID
 
@@ -17,25 +16,21 @@ import numpy as np
 
 from controller_core.decisions.transition import apply
 from controller_core.metadata.change_records import broker_record
-from controller_core.metadata.partition_reading import change_records
-from controller_core.model import NO_BROKER, Broker, Cluster, Endpoint, IntArray, Move, changes
+from controller_core.model import Broker, Cluster, Endpoint, IntArray, Move, changes
 from controller_core.model.broker import FeatureRange
-from controller_core.model.columns import pad, unpad, widen
+from controller_core.model.columns import pad, unpad
 from kafka_metadata import records
 from kafka_metadata.broker_replay import changed_registration, new_registration
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.metadata_versions import KRAFT_VERSION, METADATA_VERSION, check_level
 from kafka_metadata.partition_replay import changed_partition, new_partition
 from kafka_metadata.records import (
-    NO_LEADER_CHANGE,
-    NO_RECOVERY_CHANGE,
     SECURITY_PROTOCOL_IDS,
     MetadataRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ResourceType,
 )
-from kafka_wire.record_columns import ABSENT, Lists, RecordColumns
 
 NOT_DECIDED_BY = (
     records.AccessControlEntryRecord,
@@ -54,14 +49,11 @@ NOT_DECIDED_BY = (
 _SECURITY_PROTOCOLS = {number: name for name, number in SECURITY_PROTOCOL_IDS.items()}
 
 
-def replay_records(cluster: Cluster, found: Iterable[MetadataRecord] | RecordColumns, base_offset: int = 0) -> None:
-    """Apply committed records, of which the first has the base offset, to a cluster in KRaft mode. Columns are those of `state_replay`.
+def replay_records(cluster: Cluster, found: Iterable[MetadataRecord], base_offset: int = 0) -> None:
+    """Apply committed records, of which the first has the base offset, to a cluster in KRaft mode.
 
     Raises MetadataError, which names the offset, for a record that contradicts the state; the state is then unusable.
     """
-    if isinstance(found, RecordColumns):
-        _replay_states(cluster, found, base_offset)
-        return
     partitions = _Partitions(cluster)
     for offset, record in enumerate(found, start=base_offset):
         try:
@@ -86,7 +78,7 @@ class _Partitions:
 
     def add(self, record: PartitionRecord | PartitionChangeRecord) -> None:
         """Add a record. Raises MetadataError."""
-        topic = _topic_name(self._cluster, record.topic_id)
+        topic = topic_name(self._cluster, record.topic_id)
         of_topic = self._found.setdefault(topic, {})
         if isinstance(record, PartitionRecord):
             of_topic[record.partition_id] = new_partition(record)
@@ -95,7 +87,7 @@ class _Partitions:
         of_topic[record.partition_id] = changed_partition(known, record)
 
     def _known(self, topic: str, record: PartitionChangeRecord) -> PartitionRecord:
-        return partition_record(self._cluster, _row_of(self._cluster, topic, record.partition_id))
+        return partition_record(self._cluster, row_of(self._cluster, topic, record.partition_id))
 
     def apply(self) -> None:
         """Change the cluster's state."""
@@ -104,7 +96,8 @@ class _Partitions:
         self._found = {}
 
 
-def _row_of(cluster: Cluster, topic: str, partition: int) -> int:
+def row_of(cluster: Cluster, topic: str, partition: int) -> int:
+    """Return the row of a partition. Raises MetadataError."""
     row = cluster.row_of(topic, partition)
     if row is None:
         raise MetadataError(f"the topic with the id {cluster.topics[topic].topic_id} has no partition {partition}")
@@ -154,68 +147,6 @@ def _replayed(topic: str, found: list[PartitionRecord]) -> changes.PartitionsRep
     )
 
 
-def _replay_states(cluster: Cluster, found: RecordColumns, base_offset: int) -> None:
-    """Apply changes of states, as `changed_partition`, for many at once."""
-    rows = _rows_of(cluster, found, base_offset)
-    if len(np.unique(rows)) < len(rows):
-        replay_records(cluster, list(change_records(found)), base_offset)
-        return
-    columns, numbers, lists = cluster.columns, found.numbers, found.lists
-    before = columns.leader[rows], columns.recovering[rows]
-    leader = numbers.get("leader", np.full_like(rows, NO_LEADER_CHANGE))
-    recovery = numbers.get("leader_recovery_state", np.full_like(rows, NO_RECOVERY_CHANGE))
-    has_leader = leader != NO_LEADER_CHANGE
-    change = changes.StatesReplayed(
-        rows,
-        np.where(has_leader, leader, before[0]),
-        columns.leader_epoch[rows] + has_leader,
-        _changed_lists(lists.get("isr"), columns.isr[rows]),
-        np.where(recovery == NO_RECOVERY_CHANGE, before[1], recovery).astype(np.bool_),
-        _changed_lists(lists.get("eligible_leader_replicas"), columns.elr_in(rows)),
-        _changed_lists(lists.get("last_known_elr"), columns.last_known_elr_in(rows)),
-    )
-    apply(cluster, change)
-
-
-def _rows_of(cluster: Cluster, found: RecordColumns, base_offset: int) -> IntArray:
-    """Return the rows of the partitions of records. Raises MetadataError, which names the offset."""
-    parts: list[IntArray] = []
-    begin, partitions = 0, found.numbers["partition_id"]
-    for content, same_topic in groupby(found.topic_ids.tolist()):
-        end = begin + sum(1 for _ in same_topic)
-        try:
-            topic = _topic_name(cluster, UUID(bytes=content))
-            parts.append(_rows_in(cluster, topic, partitions[begin:end]))
-        except MetadataError as error:
-            raise MetadataError(
-                f"A PartitionChangeRecord between the offsets {base_offset + begin} and {base_offset + end - 1} "
-                f"cannot be applied: {error}."
-            ) from error
-        begin = end
-    return np.concatenate(parts)
-
-
-def _rows_in(cluster: Cluster, topic: str, partitions: IntArray) -> IntArray:
-    """Return the rows of partitions of a topic. Nearly always the place of a row is the number of its partition."""
-    of_topic = cluster.topics[topic].rows
-    is_inside = (partitions >= 0) & (partitions < len(of_topic))
-    if is_inside.all():
-        rows: IntArray = of_topic[partitions]
-        if (cluster.columns.partition[rows] == partitions).all():
-            return rows
-    return np.array([_row_of(cluster, topic, partition) for partition in partitions.tolist()], dtype=np.int32)
-
-
-def _changed_lists(changed: Lists | None, before: IntArray) -> IntArray:
-    """Return lists after a change; those that it lacks stay."""
-    if changed is None:
-        return before
-    width = max(before.shape[1], changed.values.shape[1])
-    after = widen(changed.values, width)
-    after = np.where(np.arange(width) < changed.lengths[:, None], after, NO_BROKER)
-    return np.where((changed.lengths == ABSENT)[:, None], widen(before, width), after).astype(np.int32, copy=False)
-
-
 def _numbers(values: Iterable[int]) -> IntArray:
     return np.fromiter(values, dtype=np.int32)
 
@@ -229,7 +160,8 @@ def _replay(cluster: Cluster, record: MetadataRecord) -> None:
         raise MetadataError("a marker of a transaction does not change the state")
 
 
-def _topic_name(cluster: Cluster, topic_id: UUID) -> str:
+def topic_name(cluster: Cluster, topic_id: UUID) -> str:
+    """Return the name of a topic. Raises MetadataError."""
     name = cluster.topic_name(topic_id)
     if name is None:
         raise MetadataError(f"there is no topic with the id {topic_id}")
@@ -296,7 +228,7 @@ def _topic(cluster: Cluster, record: records.TopicRecord) -> changes.TopicAdded:
 
 
 def _remove_topic(cluster: Cluster, record: records.RemoveTopicRecord) -> changes.TopicRemoved:
-    return changes.TopicRemoved(_topic_name(cluster, record.topic_id), changes.Origin.OBSERVED)
+    return changes.TopicRemoved(topic_name(cluster, record.topic_id), changes.Origin.OBSERVED)
 
 
 def _clear_elr(cluster: Cluster, record: records.ClearElrRecord) -> changes.ElrCleared:

@@ -1,10 +1,10 @@
-"""Changes of the states of many partitions in the image, from columns of PartitionChangeRecords: leaders, ISRs, eligible leader replicas.
+"""Changes of the states of many partitions, from columns of PartitionChangeRecords (leaders, ISRs, eligible leader replicas): in the image and in a cluster.
 
 A broker that leaves or returns changes a hundred thousand partitions in this way; without an object for each record that takes about half of
 the time. `partition_replay.changed_partition` is the reference (tests).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby, repeat
 from typing import Any
@@ -12,11 +12,16 @@ from uuid import UUID
 
 import numpy as np
 
+from controller_core.decisions.transition import apply
+from controller_core.metadata.replayed_records import row_of, topic_name
+from controller_core.model import NO_BROKER, Cluster, IntArray, changes
+from controller_core.model.columns import widen
 from kafka_metadata.draft import Draft, Topics
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_log import MetadataLog
-from kafka_metadata.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, LeaderRecoveryState, PartitionRecord
+from kafka_metadata.partition_replay import changed_state, known_partition
+from kafka_metadata.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, LeaderRecoveryState
 from kafka_wire.record_columns import ABSENT, Lists, RecordColumns
 
 _LISTS = frozenset(("isr", "eligible_leader_replicas", "last_known_elr"))
@@ -65,46 +70,86 @@ def _change_states(topics: Topics, columns: RecordColumns, base_offset: int) -> 
         topic_id = UUID(bytes=content)
         try:
             partitions = topics.partitions(topic_id)
-            for _, row in zip(same_topic, rows, strict=False):
-                partitions[row[0]] = _changed(_known(partitions, topic_id, row[0]), *row)
+            for _, (number, *state) in zip(same_topic, rows, strict=False):
+                partitions[number] = changed_state(known_partition(partitions, topic_id, number), *state)
                 offset += 1
         except MetadataError as error:
             raise MetadataError(f"The PartitionChangeRecord at offset {offset} cannot be applied: {error}.") from error
 
 
-def _known(partitions: Mapping[int, PartitionRecord], topic_id: UUID, number: int) -> PartitionRecord:
-    found = partitions.get(number)
-    if found is None:
-        raise MetadataError(f"the topic with the id {topic_id} has no partition {number}")
-    return found
+def replay_states(cluster: Cluster, found: RecordColumns, base_offset: int = 0) -> None:
+    """Apply records for which `are_states` is true to a cluster, as `replay_records`. Raises MetadataError, which names the offset."""
+    rows = _rows_of(cluster, found, base_offset)
+    for some in _distinct(rows):
+        apply(cluster, _states_after(cluster, rows[some], found[some]))
 
 
-def _changed(
-    known: PartitionRecord,
-    partition_id: int,
-    leader: int,
-    recovery: int,
-    isr: tuple[int, ...] | None,
-    elr: tuple[int, ...] | None,
-    last_known_elr: tuple[int, ...] | None,
-) -> PartitionRecord:
+def _distinct(rows: IntArray) -> Iterator[slice]:
+    """Yield the parts of rows in which none is repeated: a partition may change several times."""
+    begin, seen = 0, set[int]()
+    for place, row in enumerate(rows.tolist()):
+        if row in seen:
+            yield slice(begin, place)
+            begin, seen = place, set()
+        seen.add(row)
+    yield slice(begin, len(rows))
+
+
+def _states_after(cluster: Cluster, rows: IntArray, found: RecordColumns) -> changes.StatesReplayed:
+    """Return the states after one change of each row: `changed_state`, for many at once."""
+    columns, numbers, lists = cluster.columns, found.numbers, found.lists
+    before = columns.leader[rows], columns.recovering[rows]
+    leader = numbers.get("leader", np.full_like(rows, NO_LEADER_CHANGE))
+    recovery = numbers.get("leader_recovery_state", np.full_like(rows, NO_RECOVERY_CHANGE))
     has_leader = leader != NO_LEADER_CHANGE
-    return PartitionRecord(
-        partition_id,
-        known.topic_id,
-        known.replicas,
-        known.isr if isr is None else isr,
-        leader if has_leader else known.leader,
-        known.leader_epoch + has_leader,
-        known.partition_epoch + 1,
-        known.removing_replicas,
-        known.adding_replicas,
-        known.leader_recovery_state if recovery == NO_RECOVERY_CHANGE else recovery,
-        known.directories,
-        known.eligible_leader_replicas if elr is None else elr,
-        known.last_known_elr if last_known_elr is None else last_known_elr,
-        unknown_tags=known.unknown_tags,
+    return changes.StatesReplayed(
+        rows,
+        np.where(has_leader, leader, before[0]),
+        columns.leader_epoch[rows] + has_leader,
+        _changed_lists(lists.get("isr"), columns.isr[rows]),
+        np.where(recovery == NO_RECOVERY_CHANGE, before[1], recovery).astype(np.bool_),
+        _changed_lists(lists.get("eligible_leader_replicas"), columns.elr_in(rows)),
+        _changed_lists(lists.get("last_known_elr"), columns.last_known_elr_in(rows)),
     )
+
+
+def _rows_of(cluster: Cluster, found: RecordColumns, base_offset: int) -> IntArray:
+    """Return the rows of the partitions of records. Raises MetadataError, which names the offset."""
+    parts: list[IntArray] = []
+    begin, partitions = 0, found.numbers["partition_id"]
+    for content, same_topic in groupby(found.topic_ids.tolist()):
+        end = begin + sum(1 for _ in same_topic)
+        try:
+            topic = topic_name(cluster, UUID(bytes=content))
+            parts.append(_rows_in(cluster, topic, partitions[begin:end]))
+        except MetadataError as error:
+            raise MetadataError(
+                f"A PartitionChangeRecord between the offsets {base_offset + begin} and {base_offset + end - 1} "
+                f"cannot be applied: {error}."
+            ) from error
+        begin = end
+    return np.concatenate(parts)
+
+
+def _rows_in(cluster: Cluster, topic: str, partitions: IntArray) -> IntArray:
+    """Return the rows of partitions of a topic. Nearly always the place of a row is the number of its partition."""
+    of_topic = cluster.topics[topic].rows
+    is_inside = (partitions >= 0) & (partitions < len(of_topic))
+    if is_inside.all():
+        rows: IntArray = of_topic[partitions]
+        if (cluster.columns.partition[rows] == partitions).all():
+            return rows
+    return np.array([row_of(cluster, topic, partition) for partition in partitions.tolist()], dtype=np.int32)
+
+
+def _changed_lists(changed: Lists | None, before: IntArray) -> IntArray:
+    """Return lists after a change; those that it lacks stay."""
+    if changed is None:
+        return before
+    width = max(before.shape[1], changed.values.shape[1])
+    after = widen(changed.values, width)
+    after = np.where(np.arange(width) < changed.lengths[:, None], after, NO_BROKER)
+    return np.where((changed.lengths == ABSENT)[:, None], widen(before, width), after).astype(np.int32, copy=False)
 
 
 def tuples(column: Lists | None, count: int) -> list[Any]:

@@ -18,9 +18,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import Protocol
 
-from controller_core.metadata.partition_reading import SLICE_RECORDS, change_records, read_slices
+from controller_core.metadata.partition_reading import SLICE_RECORDS, Slice, change_records, read_slices
 from controller_core.metadata.replayed_records import replay_records
-from controller_core.metadata.state_replay import apply_states
+from controller_core.metadata.state_replay import apply_states, replay_states
 from controller_core.model import Cluster
 from controller_core.shell.pace import EXCHANGE_ITERATIONS
 from kafka_log.files.snapshots import SnapshotReader
@@ -132,7 +132,7 @@ class LogFollower:
                 is_rebuilt_later |= any(isinstance(record, MARKERS) for record in found)
                 after = apply_records(after, offset, found)
             if not self._is_active and not is_rebuilt_later:
-                replay_records(self.cluster, found, offset)
+                self._replay(found, offset)
             offset += len(found)
             if header.record_count > SLICE_RECORDS:
                 gc.freeze()
@@ -145,6 +145,12 @@ class LogFollower:
         )
         if is_rebuilt_later and after.transaction is None and not self._is_active:
             yield from self._rebuild()
+
+    def _replay(self, found: Slice, offset: int) -> None:
+        if isinstance(found, RecordColumns):
+            replay_states(self.cluster, found, offset)
+        else:
+            replay_records(self.cluster, found, offset)
 
     def _change_leader(self, epoch: int, leader_id: int | None) -> Iterator[None]:
         if self._is_active:

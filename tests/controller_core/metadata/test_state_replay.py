@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controller_core.metadata.partition_reading import change_records
 from controller_core.metadata.replayed_records import partition_record, replay_records
-from controller_core.metadata.state_replay import apply_states, are_states
+from controller_core.metadata.state_replay import apply_states, are_states, replay_states
 from controller_core.model import Cluster
 from controller_core.model.mode_rules import kraft_rules
 from kafka_metadata.failures import MetadataError
@@ -103,7 +103,7 @@ def test_columns_in_a_transaction_change_only_the_image_of_the_transaction() -> 
 def test_columns_change_a_cluster_as_their_records_do(changes: list[PartitionChangeRecord]) -> None:
     """C15: a standby has the state of the controller that wrote them."""
     by_columns, by_records = cluster(), cluster()
-    replay_records(by_columns, columns_of(changes))
+    replay_states(by_columns, columns_of(changes))
     replay_records(by_records, list(change_records(columns_of(changes))))
 
     assert states_of(by_columns) == states_of(by_records)
@@ -139,4 +139,4 @@ def test_a_change_of_what_is_unknown_is_refused_with_its_offset(unknown: Partiti
     with pytest.raises(MetadataError, match=f"offset {BASE_OFFSET + 1}.*{reason}"):
         apply_states(log(), BASE_OFFSET, columns)
     with pytest.raises(MetadataError, match=f"offsets? .*{BASE_OFFSET + 1}.*{reason}"):
-        replay_records(cluster(), columns, BASE_OFFSET)
+        replay_states(cluster(), columns, BASE_OFFSET)
