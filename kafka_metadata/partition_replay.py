@@ -119,7 +119,9 @@ def without_elr(partition: PartitionRecord) -> PartitionRecord:
 
 def _directories(directories: Uuids, replicas: int) -> Uuids:
     """Return a directory for each replica; if all are unknown, as many as there are replicas."""
-    if all(directory == MIGRATING_DIRECTORY for directory in directories):
+    if not directories or (
+        directories[0] == MIGRATING_DIRECTORY and directories.count(MIGRATING_DIRECTORY) == len(directories)
+    ):
         return (MIGRATING_DIRECTORY,) * replicas
     if len(directories) != replicas:
         raise MetadataError(f"there are {replicas} replicas and {len(directories)} directories")

@@ -87,16 +87,9 @@ class RecordColumns:
 def encode_columns(
     columns: RecordColumns, *, base_offset: int, timestamp_ms: int, partition_leader_epoch: int = -1
 ) -> bytes:
-    """Encode records as one batch of the metadata log.
-
-    Raises CodecError for a field that the version lacks, and for a missing list that must not be null.
-    """
-    assert 0 < len(columns) <= MAX_BATCH_RECORDS, "a batch has records, and not too many"
-    lacking = {*columns.numbers, *columns.lists} - {one.key for one in _fields(columns.message, columns.version)}
-    if lacking:
-        raise CodecError(f"has no field {min(lacking)}", message=columns.message, version=columns.version)
+    """Encode records as one batch of the metadata log. Raises CodecError as `encode_records`."""
     return encode_batch_of(
-        _records(columns),
+        encode_records(columns),
         len(columns),
         base_offset=base_offset,
         timestamp_ms=timestamp_ms,
@@ -104,29 +97,38 @@ def encode_columns(
     )
 
 
-def _records(columns: RecordColumns) -> bytes | memoryview:
+def encode_records(columns: RecordColumns, first_place: int = 0) -> bytes | memoryview:
+    """Encode records of a batch, which has others before the first place; all have the batch's timestamp.
+
+    Raises CodecError for a field that the version lacks, and for a missing list that must not be null.
+    """
+    assert 0 < len(columns) <= MAX_BATCH_RECORDS - first_place, "a batch has records, and not too many"
+    lacking = {*columns.numbers, *columns.lists} - {one.key for one in _fields(columns.message, columns.version)}
+    if lacking:
+        raise CodecError(f"has no field {min(lacking)}", message=columns.message, version=columns.version)
     shapes = [_shape(columns, one) for one in _shaped_fields(columns.message, columns.version)]
     if all(type(shape) is int for shape in shapes):
-        return b"".join(_uniform(columns, tuple(map(int, shapes))))
-    return _mixed(columns, shapes).data
+        return b"".join(_uniform(columns, tuple(map(int, shapes)), first_place))
+    return _mixed(columns, shapes, first_place).data
 
 
-def _uniform(columns: RecordColumns, shape: tuple[int, ...]) -> Iterator[memoryview]:
+def _uniform(columns: RecordColumns, shape: tuple[int, ...], first_place: int) -> Iterator[memoryview]:
     """Encode records of one shape: one rectangle for each length of the offset."""
-    begin = 0
+    begin, all_end = first_place, first_place + len(columns)
     for delta_bytes, delta_end in enumerate(_DELTA_ENDS, start=1):
-        end = min(len(columns), delta_end)
+        end = min(all_end, delta_end)
         if begin < end:
             layout = _layout(columns.message, columns.version, shape, delta_bytes)
-            yield layout.write(columns, slice(begin, end), _deltas(begin, end)).data
+            yield layout.write(columns, slice(begin - first_place, end - first_place), _deltas(begin, end)).data
         begin = max(begin, end)
 
 
-def _mixed(columns: RecordColumns, shapes: Sequence[int | Lengths]) -> ByteArray:
+def _mixed(columns: RecordColumns, shapes: Sequence[int | Lengths], first_place: int) -> ByteArray:
     """Encode records of several shapes: each layout by itself, then copied to the positions of its records."""
     count = len(columns)
-    deltas = _deltas(0, count)
-    delta_bytes = 1 + np.searchsorted(_DELTA_ENDS, np.arange(count), side="right")
+    end_place = first_place + count
+    deltas = _deltas(first_place, end_place)
+    delta_bytes = 1 + np.searchsorted(_DELTA_ENDS, np.arange(first_place, end_place), side="right")
     places = [
         (rows, _layout(columns.message, columns.version, found[1:], found[0]))
         for rows, found in rows_by_layout(count, [delta_bytes, *shapes])

@@ -9,7 +9,7 @@ KIP-98, KIP-534 (delete horizon).
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -176,6 +176,13 @@ def encode_batch_of(
     """Return a batch of records that are already encoded, all with the same timestamp and with offsets one after another."""
     fields = (0, count - 1, timestamp_ms, timestamp_ms, NO_PRODUCER, -1, -1)
     return _framed(encoded, count, base_offset, partition_leader_epoch, fields)
+
+
+def encode_values(values: Iterable[bytes], first_place: int = 0) -> bytes:
+    """Encode records of `encode_batch_of` that have only a value; their batch has others before the first place."""
+    return b"".join(
+        _encode_record(Record(place, 0, None, value), 0, 0) for place, value in enumerate(values, start=first_place)
+    )
 
 
 def encode_kept_records(header: BatchHeader, records: Sequence[Record], *, delete_horizon_ms: int | None) -> bytes:

@@ -5,6 +5,7 @@ directories in ZooKeeper mode).
 """
 
 from collections.abc import Mapping
+from itertools import chain
 from uuid import UUID
 
 import numpy as np
@@ -20,15 +21,17 @@ def set_directories(cluster: Cluster, directories: Mapping[int, changes.Director
     rows = np.array(list(directories), dtype=np.int32)
     numbers = [[cluster.directory_number(directory) for directory in one] for one in directories.values()]
     cluster.columns.set_directories(rows, pad(numbers))
-    offline: dict[tuple[int, int], bool] = {}
     assigned = unpad_all(cluster.columns.replicas[rows])
-    for row, replicas, of_row in zip(rows.tolist(), assigned, numbers, strict=True):
-        for place in zip(replicas, of_row, strict=True):
-            is_offline = offline.get(place)
-            if is_offline is None:
-                is_offline = offline[place] = _is_offline(cluster, place[0], cluster.directory_ids[place[1]])
-            _set_offline(cluster, row, place[0], is_offline=is_offline)
-        for gone in cluster.offline_at(row) - set(replicas):
+    places = [list(zip(replicas, of_row, strict=True)) for replicas, of_row in zip(assigned, numbers, strict=True)]
+    offline = {
+        one for one in set(chain.from_iterable(places)) if _is_offline(cluster, one[0], cluster.directory_ids[one[1]])
+    }
+    if not offline and not cluster.offline_replicas:
+        return
+    for row, of_row in zip(rows.tolist(), places, strict=True):
+        for place in of_row:
+            _set_offline(cluster, row, place[0], is_offline=place in offline)
+        for gone in cluster.offline_at(row) - {replica for replica, _ in of_row}:
             _set_offline(cluster, row, gone, is_offline=False)
 
 

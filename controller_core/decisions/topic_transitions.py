@@ -4,16 +4,20 @@
 """
 
 from collections.abc import Mapping
+from itertools import accumulate, pairwise
 from typing import TypeVar
 
 import numpy as np
 
 from controller_core.decisions.directory_transitions import set_directories, set_first_directories
-from controller_core.model import Cluster, Deletion, IntArray, changes
+from controller_core.model import Cluster, Deletion, IntArray, Topic, changes
 from controller_core.model.ids import INITIAL_LEADER_EPOCH
 from kafka_node.configs.topic_configs import config_value
 
 Key = TypeVar("Key")
+
+NO_ROW = -1
+"""Row of a partition that is new."""
 
 MIN_ISR = "min.insync.replicas"
 """Topic configuration with which the members of an ISR are eligible leader replicas when they leave it (KIP-966)."""
@@ -58,14 +62,7 @@ def add_partitions(change: changes.PartitionsAdded, cluster: Cluster) -> None:
 
 def replay_partitions(change: changes.PartitionsReplayed, cluster: Cluster) -> None:
     """Set whole states, and add the partitions that are new."""
-    columns, topic = cluster.columns, cluster.topics[change.topic]
-    known = dict(zip(columns.partition[topic.rows].tolist(), topic.rows.tolist(), strict=True))
-    is_new = np.array([partition not in known for partition in change.partitions.tolist()], dtype=np.bool_)
-    if is_new.any():
-        added = columns.add(topic.index, change.partitions[is_new], change.replicas[is_new])
-        known |= zip(change.partitions[is_new].tolist(), added.tolist(), strict=True)
-        topic.rows = np.array([known[partition] for partition in sorted(known)], dtype=np.int32)
-    rows = np.array([known[partition] for partition in change.partitions.tolist()], dtype=np.int32)
+    columns, rows = cluster.columns, _replayed_rows(change, cluster)
     columns.set_replicas(rows, change.replicas)
     columns.set_states(
         rows,
@@ -77,11 +74,36 @@ def replay_partitions(change: changes.PartitionsReplayed, cluster: Cluster) -> N
         change.recovering,
     )
     columns.set_elr(rows, change.elr, change.last_known_elr)
-    set_directories(cluster, dict(zip(rows.tolist(), change.directories, strict=True)))
-    for partition, row in zip(change.partitions.tolist(), rows.tolist(), strict=True):
-        cluster.moves.pop(row, None)
-        if (move := change.moves.get(partition)) is not None:
-            cluster.moves[row] = move
+    listed = rows.tolist()
+    set_directories(cluster, dict(zip(listed, change.directories, strict=True)))
+    for row in cluster.moves.keys() & listed:
+        del cluster.moves[row]
+    cluster.moves.update({listed[place]: move for place, move in change.moves.items()})
+
+
+def _replayed_rows(change: changes.PartitionsReplayed, cluster: Cluster) -> IntArray:
+    """Return the rows of partitions; those that are new get theirs."""
+    topics = [cluster.topics[name] for name, _ in change.topics]
+    ends = list(accumulate(count for _, count in change.topics))
+    places = [slice(begin, end) for begin, end in pairwise((0, *ends))]
+    known = [_known_rows(cluster, topic, change.partitions[place]) for topic, place in zip(topics, places, strict=True)]
+    rows = np.concatenate(known)
+    is_new = rows == NO_ROW
+    if is_new.any():
+        indices = np.repeat([topic.index for topic in topics], [count for _, count in change.topics])
+        rows[is_new] = cluster.columns.add(indices[is_new], change.partitions[is_new], change.replicas[is_new])
+        for topic, place in zip(topics, places, strict=True):
+            with_new = np.concatenate((topic.rows, rows[place][is_new[place]]))
+            topic.rows = with_new[np.argsort(cluster.columns.partition[with_new], kind="stable")]
+    return rows
+
+
+def _known_rows(cluster: Cluster, topic: Topic, partitions: IntArray) -> IntArray:
+    """Return the rows of partitions of a topic, NO_ROW for those that are new."""
+    if not len(topic.rows):
+        return np.full_like(partitions, NO_ROW)
+    known = dict(zip(cluster.columns.partition[topic.rows].tolist(), topic.rows.tolist(), strict=True))
+    return np.array([known.get(partition, NO_ROW) for partition in partitions.tolist()], dtype=np.int32)
 
 
 def _set_first_states(cluster: Cluster, rows: IntArray, change: changes.TopicAdded | changes.PartitionsAdded) -> None:

@@ -1,21 +1,22 @@
 """Metadata records of the changes that decisions make in KRaft mode.
 
-A change is written before it is applied: its records are the differences to the state before. A change of many partitions is columns
-(`partition_changes`), all others are values. Changes that are only observed or kept in memory have no records. Source: the control managers
+A change is written before it is applied: its records are the differences to the state before. Changes of partitions and new partitions are
+columns (`partition_changes`, `new_partitions`), all others are values. Changes that are only observed or kept in memory have no records. Source: the control managers
 of Kafka's controller; ReplicationControlManager.createTopic for the order of a topic's records.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
+from controller_core.metadata.new_partitions import new_partitions
 from controller_core.metadata.partition_changes import partition_changes
+from controller_core.metadata.payloads import Part
 from controller_core.model import Broker, Cluster, changes
-from controller_core.model.columns import unpad_all
 from kafka_metadata import records
-from kafka_metadata.metadata_versions import DIRECTORIES_SINCE, METADATA_VERSION
+from kafka_metadata.metadata_versions import METADATA_VERSION, MINIMUM_VERSION
 from kafka_metadata.records import SECURITY_PROTOCOL_IDS, FencingChange, MetadataRecord, ResourceType
-from kafka_wire.record_columns import RecordColumns
 
 IN_MEMORY = (
     changes.BrokerLeaving,
@@ -28,14 +29,34 @@ IN_MEMORY = (
 )
 """Changes of KRaft mode without records."""
 
+NEW_PARTITIONS = (changes.TopicAdded, changes.PartitionsAdded)
 
-def change_records(change: changes.Change, cluster: Cluster) -> tuple[MetadataRecord, ...] | RecordColumns:
-    """Return the records of a change to a cluster in KRaft mode, before it is applied."""
+
+def change_records(made: Iterable[changes.Change], cluster: Cluster) -> list[Part]:
+    """Return the records of successive changes to a cluster in KRaft mode, before any of them is applied.
+
+    New topics come before the partitions of all of them, which are one part.
+    """
+    parts: list[Part] = []
+    for are_new, some in groupby(made, lambda change: isinstance(change, NEW_PARTITIONS)):
+        found = list(some)
+        parts += _new(found, cluster) if are_new else [_records(change, cluster) for change in found]
+    return parts
+
+
+def _records(change: changes.Change, cluster: Cluster) -> Part:
     if isinstance(change, IN_MEMORY):
         return ()
     if isinstance(change, changes.PartitionStates):
         return partition_changes(change, cluster)
     return tuple(_WRITERS[type(change)](change, cluster))
+
+
+def _new(made: Sequence[Any], cluster: Cluster) -> Iterator[Part]:
+    yield tuple(record for change in made if isinstance(change, changes.TopicAdded) for record in _add_topic(change))
+    added = [(_topic_id(cluster, change), change) for change in made if len(change.partitions)]
+    if added:
+        yield new_partitions(added, cluster.features.get(METADATA_VERSION, MINIMUM_VERSION))
 
 
 def _register_broker(change: changes.BrokerRegistered, _cluster: Cluster) -> Iterator[MetadataRecord]:
@@ -97,37 +118,25 @@ def _clear_elr(change: changes.ElrCleared, _cluster: Cluster) -> Iterator[Metada
     yield records.ClearElrRecord(change.topic or "")
 
 
-def _add_topic(change: changes.TopicAdded, cluster: Cluster) -> Iterator[MetadataRecord]:
+def _add_topic(change: changes.TopicAdded) -> Iterator[MetadataRecord]:
     assert change.topic_id is not None, "a topic of KRaft mode has an id"
     assert not change.moves, "a new topic has no moves"
     yield records.TopicRecord(change.name, change.topic_id)
     for name, value in change.configs.items():
         yield records.ConfigRecord(ResourceType.TOPIC, change.name, name, value)
-    yield from _new_partitions(change, change.topic_id, cluster)
-
-
-def _add_partitions(change: changes.PartitionsAdded, cluster: Cluster) -> Iterator[MetadataRecord]:
-    yield from _new_partitions(change, _topic_id(cluster, change.topic), cluster)
-
-
-def _new_partitions(
-    change: changes.TopicAdded | changes.PartitionsAdded, topic_id: UUID, cluster: Cluster
-) -> Iterator[MetadataRecord]:
-    states = change.states
-    assert states is not None, "partitions of KRaft mode have leaders from the beginning"
-    has_directories = cluster.features.get(METADATA_VERSION, 0) >= DIRECTORIES_SINCE
-    columns = (change.partitions.tolist(), unpad_all(change.replicas), unpad_all(states.isr), states.leader.tolist())
-    for partition, replicas, isr, leader in zip(*columns, strict=True):
-        directories = tuple(states.directories[replica] for replica in replicas) if has_directories else ()
-        yield records.PartitionRecord(partition, topic_id, tuple(replicas), tuple(isr), leader, directories=directories)
 
 
 def _remove_topic(change: changes.TopicRemoved, cluster: Cluster) -> Iterator[MetadataRecord]:
-    yield records.RemoveTopicRecord(_topic_id(cluster, change.topic))
+    yield records.RemoveTopicRecord(_known_id(cluster.topics[change.topic].topic_id))
 
 
-def _topic_id(cluster: Cluster, name: str) -> UUID:
-    topic_id = cluster.topics[name].topic_id
+def _topic_id(cluster: Cluster, change: changes.TopicAdded | changes.PartitionsAdded) -> UUID:
+    return _known_id(
+        change.topic_id if isinstance(change, changes.TopicAdded) else cluster.topics[change.topic].topic_id
+    )
+
+
+def _known_id(topic_id: UUID | None) -> UUID:
     assert topic_id is not None, "a topic of KRaft mode has an id"
     return topic_id
 
@@ -143,8 +152,6 @@ _WRITERS: Mapping[type[changes.Change], Callable[[Any, Cluster], Iterator[Metada
     changes.ConfigsChanged: _change_configs,
     changes.ElrCleared: _clear_elr,
     changes.FeatureLevelChanged: _change_feature,
-    changes.PartitionsAdded: _add_partitions,
     changes.ProducerIdsAllocated: _allocate_producer_ids,
-    changes.TopicAdded: _add_topic,
     changes.TopicRemoved: _remove_topic,
 }

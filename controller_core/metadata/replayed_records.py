@@ -2,7 +2,7 @@
 
 The way back of `change_records`: a record becomes a change, and `transition.apply` is the only function that changes the state, as in the
 controller that wrote the record. What a record does to a broker or partition is decided by `kafka_metadata` (`broker_replay`,
-`partition_replay`), which images use too. Successive records of partitions become one change for each topic.
+`partition_replay`), which images use too. Successive records of partitions become one change.
 
 Records of transactions are not among the records; the caller holds them back until the transaction ends. Records of `NOT_DECIDED_BY` (ACLs,
 credentials, quotas, tokens, controllers) change only the image.
@@ -91,8 +91,8 @@ class _Partitions:
 
     def apply(self) -> None:
         """Change the cluster's state."""
-        for topic, partitions in self._found.items():
-            apply(self._cluster, _replayed(topic, list(partitions.values())))
+        if self._found:
+            apply(self._cluster, _replayed(self._found))
         self._found = {}
 
 
@@ -126,9 +126,10 @@ def partition_record(cluster: Cluster, row: int) -> PartitionRecord:
     )
 
 
-def _replayed(topic: str, found: list[PartitionRecord]) -> changes.PartitionsReplayed:
+def _replayed(by_topic: Mapping[str, Mapping[int, PartitionRecord]]) -> changes.PartitionsReplayed:
+    found = [record for partitions in by_topic.values() for record in partitions.values()]
     return changes.PartitionsReplayed(
-        topic,
+        [(topic, len(partitions)) for topic, partitions in by_topic.items()],
         _numbers(one.partition_id for one in found),
         pad([one.replicas for one in found]),
         pad([one.isr for one in found]),
@@ -140,8 +141,8 @@ def _replayed(topic: str, found: list[PartitionRecord]) -> changes.PartitionsRep
         pad([one.last_known_elr or () for one in found]),
         [one.directories for one in found],
         {
-            one.partition_id: Move(one.replicas, one.adding_replicas, one.removing_replicas)
-            for one in found
+            place: Move(one.replicas, one.adding_replicas, one.removing_replicas)
+            for place, one in enumerate(found)
             if one.adding_replicas or one.removing_replicas
         },
     )

@@ -261,11 +261,12 @@ def _in_rows(by_row: Mapping[int, Value] | None, rows: IntArray) -> Mapping[int,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionsReplayed:
-    """Whole states of partitions of one topic, from records of the log (KRaft mode). Partitions that are unknown are added."""
+    """Whole states of partitions, from records of the log (KRaft mode). Partitions that are unknown are added."""
 
-    topic: str
+    topics: Sequence[tuple[str, int]]
+    """Names, and how many of the partitions each has, which follow one another."""
     partitions: IntArray
-    """Partition ids: shape (n,), as all columns; lists have shape (n, longest) and are padded with -1."""
+    """Partition ids, each once in a topic: shape (n,), as all columns; lists have shape (n, longest) and are padded with -1."""
     replicas: IntArray
     isr: IntArray
     leader: IntArray
@@ -276,7 +277,7 @@ class PartitionsReplayed:
     last_known_elr: IntArray
     directories: Sequence[Directories]
     moves: Mapping[int, Move]
-    """Running moves by partition id; the others have none."""
+    """Running moves by place in the columns; the others have none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -69,6 +69,8 @@ def topic_config_error(configs: Mapping[str, str | None], context: ConfigContext
     if unknown := sorted(configs.keys() - context.table.keys()):
         return ConfigError(f"Unknown topic config name: {unknown[0]}")
     texts = {**(context.broker_defaults or {}), **{name: text for name, text in configs.items() if text is not None}}
+    if not texts and not context.existing:
+        return None  # Kafka's defaults are valid together.
     values: dict[str, ConfigValue] = {}
     for name in context.table:
         value = config_value(name, texts, context.table)

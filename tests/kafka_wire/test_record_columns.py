@@ -18,8 +18,16 @@ from kafka_wire import schema, unknown_tags
 from kafka_wire.compression import Compression
 from kafka_wire.failures import CodecError
 from kafka_wire.record_column_decoder import MESSAGES, decode_columns
-from kafka_wire.record_columns import Lists, RecordColumns, encode_columns
-from kafka_wire.records import HEADER_BYTES, CorruptBatch, Record, decode_batches, encode_batch, encode_batch_of
+from kafka_wire.record_columns import Lists, RecordColumns, encode_columns, encode_records
+from kafka_wire.records import (
+    HEADER_BYTES,
+    CorruptBatch,
+    Record,
+    decode_batches,
+    encode_batch,
+    encode_batch_of,
+    encode_values,
+)
 from tests.effort import examples
 from tests.twins import record_columns as twin
 
@@ -120,6 +128,19 @@ def test_offsets_in_the_batch_take_as_many_bytes_as_they_need(count: int, mixed:
     ((offsets, again),) = decode_columns(batch).columns
     assert offsets.tolist() == list(range(OFFSET, OFFSET + count))
     assert twin.to_bodies(again) == twin.to_bodies(columns)
+
+
+@pytest.mark.parametrize("mixed", [False, True], ids=["one layout", "two layouts"])
+@pytest.mark.parametrize("before", [0, 1, 63, 64, 8_190])
+def test_records_follow_others_of_their_batch(before: int, mixed: bool) -> None:
+    """The others have only values, as all metadata records: a request's topics, and then the partitions of all of them."""
+    columns, others = changes(70, mixed), [bytes([place % 256]) * 3 for place in range(before)]
+    values = others + twin.values(columns.message, 2, twin.to_bodies(columns))
+
+    content = encode_values(others) + bytes(encode_records(columns, before))
+    assert content == encode_values(values)
+    written = encode_batch_of(content, len(values), base_offset=OFFSET, timestamp_ms=TIME_MS)
+    assert written == encode_batch([Record(OFFSET + place, TIME_MS, None, one) for place, one in enumerate(values)])
 
 
 def test_an_empty_list_is_not_a_missing_one() -> None:

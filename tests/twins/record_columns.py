@@ -20,11 +20,18 @@ def encode(
     message: str, version: int, bodies: Sequence[Body], base_offset: int, timestamp_ms: int, epoch: int
 ) -> bytes:
     """Encode records as one batch."""
+    found = [
+        Record(base_offset + place, timestamp_ms, None, value)
+        for place, value in enumerate(values(message, version, bodies))
+    ]
+    return encode_batch(found, partition_leader_epoch=epoch)
+
+
+def values(message: str, version: int, bodies: Sequence[Body]) -> list[bytes]:
+    """Encode the value of each record."""
     key = schema.definition(message, version).api_key or 0
     head = b"".join(map(write_uvarint, (1, key, version)))
-    values = [head + codec.encode(message, version, body) for body in bodies]
-    found = [Record(base_offset + place, timestamp_ms, None, value) for place, value in enumerate(values)]
-    return encode_batch(found, partition_leader_epoch=epoch)
+    return [head + codec.encode(message, version, body) for body in bodies]
 
 
 def to_columns(message: str, version: int, bodies: Sequence[Body]) -> RecordColumns:

@@ -143,7 +143,21 @@ def _new_topic(topic: Body, random: Random) -> events.NewTopic:
 
 def create_topics_response(body: Body, results: Mapping[str, TopicCreation], configs_of: ConfigsOf) -> Body:
     """Translate the outcome of each topic."""
-    return {"topics": [_result(name, results[name], body, configs_of) for name in _names(body)]}
+    once = _once(configs_of)
+    return {"topics": [_result(name, results[name], body, once) for name in _names(body)]}
+
+
+def _once(configs_of: ConfigsOf) -> ConfigsOf:
+    """Return the same function, which is called once for topics with the same configs: most of a request have none of their own."""
+    found: dict[frozenset[tuple[str, str]], list[Body]] = {}
+
+    def listed(configs: Mapping[str, str]) -> list[Body]:
+        key = frozenset(configs.items())
+        if key not in found:
+            found[key] = configs_of(configs)
+        return found[key]
+
+    return listed
 
 
 def _result(name: str, result: TopicCreation, body: Body, configs_of: ConfigsOf) -> Body:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 from controller_core.decisions.transition import apply
 from controller_core.metadata.activation import activation_write
 from controller_core.metadata.change_records import change_records
+from controller_core.metadata.partition_reading import partition_records
 from controller_core.metadata.payloads import Part, Payload, payloads
 from controller_core.metadata.record_decision import RecordDecision
 from controller_core.metadata.replayed_records import replay_records
@@ -44,6 +45,8 @@ MAX_FOLLOW_UPS = 1_000
 
 MAX_WAITING = 10_000
 """Requests that wait for a commit: with a quorum that commits, they wait for milliseconds."""
+
+CHANGES = "PartitionChangeRecord"
 
 ATOMIC = (
     events.AlterReassignments,
@@ -80,14 +83,19 @@ class Quorum(Protocol):
 
 
 class _Pending(NamedTuple):
-    """Records of one change, and the offset of the first."""
+    """Successive records, and the offset of the first."""
 
     offset: int
-    records: tuple[MetadataRecord, ...]
+    part: Part
 
     @property
     def end_offset(self) -> int:
-        return self.offset + len(self.records)
+        return self.offset + len(self.part)
+
+    def records_from(self, offset: int) -> Sequence[MetadataRecord]:
+        """Return the records from an offset on."""
+        part = self.part[offset - self.offset :]
+        return list(partition_records(part)) if isinstance(part, RecordColumns) else part
 
 
 class Outcome(NamedTuple):
@@ -160,8 +168,8 @@ class ActiveTerm:
         if self._newest is None or self._newest[:2] != ends:
             newest = committed
             for one in self._pending:
-                known = max(0, committed.end_offset - one.offset)
-                newest = apply_records(newest, one.offset + known, one.records[known:])
+                offset = max(one.offset, committed.end_offset)
+                newest = apply_records(newest, offset, one.records_from(offset))
             self._newest = (*ends, newest.newest_image)
         return self._newest[2]
 
@@ -198,7 +206,7 @@ class ActiveTerm:
 
     def _carry_out(self, made: Decision[Any], *, is_atomic: bool) -> None:
         """Append the records of all changes, which are computed on the state before; then apply them."""
-        parts = [change_records(change, self.cluster) for change in made.changes]
+        parts = change_records(made.changes, self.cluster)
         self._append_parts(parts, self.cluster.features.get(METADATA_VERSION, 0), is_atomic=is_atomic)
         with self._applying():
             for change in made.changes:
@@ -233,7 +241,7 @@ class ActiveTerm:
                 self._append(batch)
         offset = begin
         for part in parts:
-            if len(part) and not isinstance(part, RecordColumns):
+            if len(part) and not (isinstance(part, RecordColumns) and part.message == CHANGES):
                 self._pending.append(_Pending(offset, part))
             offset += len(part)
         return begin

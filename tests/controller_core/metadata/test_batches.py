@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from controller_core.metadata.batches import MAX_BYTES, MAX_RECORDS, Write, write_batches
+from controller_core.metadata.batches import MAX_BYTES, MAX_RECORDS, Write
+from controller_core.metadata.payloads import write_payloads
 from kafka_metadata import records
 from kafka_metadata.record_codec import decode_record
 from kafka_wire.errors import ErrorCode, Failure
-from kafka_wire.records import Record, encode_batch
+from kafka_wire.records import decode_batches
 
 NO_OP = records.NoOpRecord()
 BROKER = records.RegisterBrokerRecord(1, uuid.UUID(int=2), 3, ())
@@ -24,21 +25,21 @@ def config(size_bytes: int) -> records.ConfigRecord:
 
 def test_an_atomic_write_is_one_batch() -> None:
     """The log has it whole or not at all."""
-    batches = write_batches(Write((NO_OP,) * MAX_RECORDS), 30)
+    batches = write_payloads(Write((NO_OP,) * MAX_RECORDS), 30, 0)
 
     assert isinstance(batches, list)
-    assert list(map(len, batches)) == [10_000]
+    assert [one.record_count for one in batches] == [10_000]
 
 
 def test_nothing_to_write_is_no_batch() -> None:
     """A batch needs a record."""
-    assert write_batches(Write(()), 30) == []
-    assert write_batches(Write((), is_atomic=False), 30) == []
+    assert write_payloads(Write(()), 30, 0) == []
+    assert write_payloads(Write((), is_atomic=False), 30, 0) == []
 
 
 def test_an_atomic_write_of_more_records_is_refused() -> None:
     """CreateTopics of 1,000 topics with 10 partitions."""
-    assert write_batches(Write((NO_OP,) * 11_000), 30) == Failure(
+    assert write_payloads(Write((NO_OP,) * 11_000), 30, 0) == Failure(
         ErrorCode.POLICY_VIOLATION,
         "The change has 11000 records, but at most 10000 can be written at once. Change less in one request.",
     )
@@ -46,7 +47,7 @@ def test_an_atomic_write_of_more_records_is_refused() -> None:
 
 def test_an_atomic_write_of_more_bytes_is_refused() -> None:
     """8 MiB with the batch's header and the fields around each value."""
-    refused = write_batches(Write((config(30_000),) * 300), 30)
+    refused = write_payloads(Write((config(30_000),) * 300), 30, 0)
 
     assert isinstance(refused, Failure)
     assert refused.code is ErrorCode.POLICY_VIOLATION
@@ -55,26 +56,27 @@ def test_an_atomic_write_of_more_bytes_is_refused() -> None:
 
 def test_another_write_is_split_in_its_order_with_the_registration_last() -> None:
     """ClusterControlManager.registerBroker: the end of an unclean shutdown may have many records."""
-    batches = write_batches(Write((*[NO_OP] * 20_000, BROKER), is_atomic=False), 30)
+    batches = write_payloads(Write((*[NO_OP] * 20_000, BROKER), is_atomic=False), 30, 0)
 
     assert isinstance(batches, list)
-    assert list(map(len, batches)) == [10_000, 10_000, 1]
-    assert decode_record(batches[-1][-1], 0) == BROKER
+    assert [one.record_count for one in batches] == [10_000, 10_000, 1]
+    (last,) = decode_batches(batches[-1].data)
+    assert decode_record(last.records[0].value, 0) == BROKER
 
 
 def test_a_registration_that_is_not_last_is_a_defect() -> None:
     """A failure after it would leave the rest undone."""
     with pytest.raises(AssertionError, match="registration is last"):
-        write_batches(Write((BROKER, NO_OP), is_atomic=False), 30)
+        write_payloads(Write((BROKER, *[NO_OP] * 10_000), is_atomic=False), 30, 0)
 
 
 def test_no_batch_has_more_than_8_mib() -> None:
     """KafkaRaftClient.MAX_BATCH_SIZE_BYTES; the largest values that fit are in one batch."""
-    batches = write_batches(Write((config(30_000),) * 600, is_atomic=False), 30)
+    batches = write_payloads(Write((config(30_000),) * 600, is_atomic=False), 30, 0)
 
     assert isinstance(batches, list)
-    sizes = [len(encode_batch([Record(place, 0, None, value) for place, value in enumerate(one)])) for one in batches]
-    assert sum(map(len, batches)) == 600
+    sizes = [len(one.data) for one in batches]
+    assert sum(one.record_count for one in batches) == 600
     assert max(sizes) <= 8 * 1024 * 1024
     assert max(sizes) > MAX_BYTES - 40_000
 
@@ -84,6 +86,6 @@ def test_a_record_that_fits_no_batch_is_refused() -> None:
     huge = records.PartitionRecord(0, uuid.UUID(int=1), tuple(range(2_100_000)), (), -1)
 
     for is_atomic in (True, False):
-        refused = write_batches(Write((replace(NO_OP), huge), is_atomic), 30)
+        refused = write_payloads(Write((replace(NO_OP), huge), is_atomic), 30, 0)
         assert isinstance(refused, Failure)
         assert refused.code is ErrorCode.POLICY_VIOLATION

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 import numpy as np
@@ -11,18 +12,20 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from controller_core.metadata.change_records import broker_record, change_records
+from controller_core.metadata.payloads import Part, payloads
 from controller_core.metadata.replayed_records import partition_record, replay_records
 from controller_core.model import Cluster, changes
+from controller_core.model.columns import pad
 from controller_core.model.mode_rules import kraft_rules
 from kafka_metadata import records
 from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_versions import METADATA_VERSION, MINIMUM_VERSION
-from kafka_metadata.record_codec import decode_record, encode_record
+from kafka_metadata.record_codec import decode_record
 from kafka_metadata.records import MetadataRecord, PartitionRecord
 from kafka_metadata.replay import replay
 from kafka_metadata.snapshot import snapshot_values
-from kafka_wire.record_columns import RecordColumns, encode_columns
+from kafka_wire.record_columns import RecordColumns
 from kafka_wire.records import decode_batches
 from tests.controller_core.quorum_mode.checked import CheckedDriver, state_of
 from tests.controller_core.quorum_mode.test_cluster_machine import Machine
@@ -43,12 +46,11 @@ CHANGED = (
 """Fields of a PartitionChangeRecord that are optional."""
 
 
-def values_of(found: tuple[MetadataRecord, ...] | RecordColumns, version: int) -> list[bytes]:
+def values_of(found: Sequence[Part], version: int) -> list[bytes]:
     """Return the values of records in the log at a metadata version."""
-    if not isinstance(found, RecordColumns):
-        return [encode_record(record, version) for record in found]
-    (batch,) = decode_batches(encode_columns(found, base_offset=0, timestamp_ms=0))
-    return [record.value or b"" for record in batch.records]
+    batches = payloads(found, version, 0, is_atomic=False)
+    assert isinstance(batches, list)
+    return [record.value or b"" for one in batches for batch in decode_batches(one.data) for record in batch.records]
 
 
 def decoded(values: Iterable[bytes]) -> list[MetadataRecord]:
@@ -59,7 +61,7 @@ def decoded(values: Iterable[bytes]) -> list[MetadataRecord]:
 def written(change: changes.Change, cluster: Cluster) -> list[MetadataRecord]:
     """Return the records of a change, encoded and decoded."""
     version = cluster.features.get(METADATA_VERSION, MINIMUM_VERSION)
-    return decoded(values_of(change_records(change, cluster), version))
+    return decoded(values_of(change_records([change], cluster), version))
 
 
 def partitions_of(cluster: Cluster) -> dict[UUID, dict[int, PartitionRecord]]:
@@ -279,24 +281,55 @@ def test_a_move_to_fewer_replicas_leaves_a_directory_for_each() -> None:
     assert driver.cluster.directories_of(driver.row("t1-0")) == (MIGRATING_DIRECTORY,)
 
 
-def test_a_topic_is_written_before_its_configs_and_partitions() -> None:
-    """Method ReplicationControlManager.createTopic."""
-    states = changes.FirstStates(np.array([1], np.int32), np.array([[1, 2]], np.int32), {1: TOPIC_ID, 2: INCARNATION})
-    added = changes.TopicAdded(
-        "topic",
-        TOPIC_ID,
-        np.array([0], np.int32),
-        np.array([[1, 2]], np.int32),
+def new_topic(name: str, topic_id: UUID, *replicas: tuple[int, ...]) -> changes.TopicAdded:
+    """Return a topic with a config; the first replica of each partition leads, and all are in sync."""
+    lists = pad(replicas)
+    states = changes.FirstStates(lists[:, 0], lists, {1: UUID(int=1), 2: UUID(int=2), 3: UUID(int=3)})
+    return changes.TopicAdded(
+        name,
+        topic_id,
+        np.arange(len(replicas), dtype=np.int32),
+        lists,
         changes.Origin.REQUESTED,
         configs={"retention.ms": "1"},
         states=states,
     )
 
-    assert written(added, cluster()) == [
-        records.TopicRecord("topic", TOPIC_ID),
-        records.ConfigRecord(2, "topic", "retention.ms", "1"),
-        PartitionRecord(0, TOPIC_ID, (1, 2), (1, 2), 1, directories=(TOPIC_ID, INCARNATION)),
+
+def new_partition(partition: int, topic_id: UUID, *replicas: int) -> PartitionRecord:
+    """Return the record of one of its partitions."""
+    directories = tuple(UUID(int=replica) for replica in replicas)
+    return PartitionRecord(partition, topic_id, replicas, replicas, replicas[0], directories=directories)
+
+
+def test_topics_are_written_before_their_configs_and_partitions() -> None:
+    """Method ReplicationControlManager.createTopic; the partitions of all topics are one part, also with different replication factors."""
+    first, second = UUID(int=10), UUID(int=11)
+    added = [new_topic("first", first, (1, 2), (2, 1)), new_topic("second", second, (3, 1, 2))]
+
+    parts = change_records(added, cluster())
+    assert [type(part) for part in parts] == [tuple, RecordColumns]
+    assert decoded(values_of(parts, 30)) == [
+        records.TopicRecord("first", first),
+        records.ConfigRecord(2, "first", "retention.ms", "1"),
+        records.TopicRecord("second", second),
+        records.ConfigRecord(2, "second", "retention.ms", "1"),
+        new_partition(0, first, 1, 2),
+        new_partition(1, first, 2, 1),
+        new_partition(0, second, 3, 1, 2),
     ]
+
+
+def test_new_partitions_have_no_directories_below_metadata_version_3_7() -> None:
+    """Kafka's PartitionRegistration.toRecord: version 1 of the record has the field."""
+    old = Cluster(1, 1, kraft_rules({METADATA_VERSION: MINIMUM_VERSION}))
+    old.features = {METADATA_VERSION: MINIMUM_VERSION}
+    topic_id = UUID(int=10)
+
+    _, partition = decoded(
+        values_of(change_records([replace(new_topic("a", topic_id, (1, 2)), configs={})], old), MINIMUM_VERSION)
+    )
+    assert partition == replace(new_partition(0, topic_id, 1, 2), directories=())
 
 
 def test_the_first_free_producer_id_follows_the_last_one() -> None:

@@ -1,11 +1,14 @@
 """Validation of topic configs with the messages of a Kafka 3.9 broker (reason InvalidConfig)."""
 
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_node.configs.config_rules import InvalidValue
+from kafka_node.configs.config_rules import ConfigKey, InvalidValue
 from kafka_node.configs.topic_config_table import ROWS, TOPIC_CONFIGS
+from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS as TOPIC_CONFIGS_4
 from kafka_node.configs.topic_configs import ConfigContext, config_value, topic_config_error
 
 REMOTE = {"remote.storage.enable": "true"}
@@ -83,6 +86,15 @@ def test_a_valid_config_is_accepted(name: str, text: str) -> None:
 def test_kafkas_defaults_are_valid() -> None:
     """The table is generated; an empty map is valid."""
     assert [row.name for row in ROWS if isinstance(row.read(row.default), InvalidValue)] == []
+
+
+@pytest.mark.parametrize("zookeeper", [True, False], ids=["ZooKeeper", "KRaft"])
+@pytest.mark.parametrize("table", [TOPIC_CONFIGS, TOPIC_CONFIGS_4], ids=["3.9", "4.3"])
+def test_kafkas_defaults_are_valid_together(table: Mapping[str, ConfigKey], zookeeper: bool) -> None:
+    """So a topic without configs of its own needs no check. A config that is given as its default makes all be checked."""
+    given = {"retention.ms": table["retention.ms"].default}
+
+    assert topic_config_error(given, ConfigContext(table=table, zookeeper=zookeeper)) is None
 
 
 def test_the_first_error_is_the_first_in_the_tables_order() -> None:

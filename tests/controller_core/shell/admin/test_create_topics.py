@@ -288,3 +288,15 @@ async def test_replicas_are_placed_on_live_brokers_only() -> None:
 
     rows = active.cluster.topics["a"].rows.tolist()
     assert {active.cluster.columns.replicas_of(row) for row in rows} == {(1, 2), (2, 1)}
+
+
+async def test_each_topic_of_a_request_has_its_own_configurations() -> None:
+    """They are listed once for topics that have the same."""
+    given = [{"name": "retention.ms", "value": "1000"}]
+    topics = [topic("a"), topic("b", configs=given), topic("c"), topic("d", configs=given)]
+
+    response = await call(active_with(), ApiKey.CREATE_TOPICS, request(*topics))
+
+    found = {one["name"]: {config["name"]: config["value"] for config in one["configs"]} for one in response["topics"]}
+    retention = {name: configs["retention.ms"] for name, configs in found.items()}
+    assert retention == {"a": "604800000", "b": "1000", "c": "604800000", "d": "1000"}
