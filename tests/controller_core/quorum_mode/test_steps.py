@@ -8,6 +8,7 @@ from controller_core.decisions.transition import apply
 from controller_core.model import broker_events, changes, events
 from controller_core.quorum_mode.decide import decide
 from controller_core.quorum_mode.heartbeats import HeartbeatAnswer
+from controller_core.quorum_mode.leaving import WHOLE_STEPS
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum_mode.driver import QuorumDriver
 
@@ -99,7 +100,7 @@ def states(driver: QuorumDriver) -> list[object]:
 def test_steps_lead_to_the_same_state_and_answer_as_one_decision(
     scenario: Callable[[QuorumDriver], object], elr: bool
 ) -> None:
-    """No decision changes more rows than a step has."""
+    """No decision changes more rows than a step has; what is left of two steps is one."""
     whole, stepwise = cluster_of_three(1_000, elr=elr), cluster_of_three(STEP_ROWS, elr=elr)
 
     answers = scenario(whole), scenario(stepwise)
@@ -111,7 +112,19 @@ def test_steps_lead_to_the_same_state_and_answer_as_one_decision(
     assert stepwise.cluster.shutting_down == whole.cluster.shutting_down
     rows = [len(change.rows) for change in stepwise.changes if isinstance(change, changes.PartitionStates)]
     assert len(rows) > 1
-    assert max(rows) <= STEP_ROWS
+    assert rows[0] == STEP_ROWS
+    assert max(rows) <= WHOLE_STEPS * STEP_ROWS
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_partitions_of_two_steps_are_changed_in_one(scenario: Callable[[QuorumDriver], object]) -> None:
+    """Brokers then know all new leaders at once: K1."""
+    driver = cluster_of_three(PARTITIONS, elr=True)
+
+    scenario(driver)
+
+    found = [change for change in driver.changes if isinstance(change, changes.PartitionStates)]
+    assert max(len(change.rows) for change in found) > PARTITIONS
 
 
 def first_step(driver: QuorumDriver, event: events.Event) -> tuple[events.Event, ...]:

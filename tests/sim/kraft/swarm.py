@@ -98,5 +98,5 @@ def draw(seed: int) -> Wishes:
         broker_restart_ms=random.choice((300, 1_000)),
         unclean=random.random() < 0.4,
         apply_delay_ms=random.choice((0, 0, 20)),
-        step_rows=random.choice((STEP_ROWS, 1, 3)),
+        step_rows=random.choice((STEP_ROWS, 1, 2)),
     )
