@@ -51,6 +51,9 @@ class MetadataChecks:
         """Epoch in the clean-shutdown file that a process found, by its incarnation."""
         self._passed_over: set[int] = set()
         """Members of ISRs that an unclean election passed over: they leave, with the next batch or after further steps."""
+        self._leaving: dict[tuple[int, int], frozenset[int]] = {}
+        """Brokers that the active controller elected nowhere (they shut down, or a part of their partitions had moved off them) when it
+        decided on the batch that begins at an offset, by epoch and offset."""
         self._terms: dict[int, int] = {}
         """Epoch of each active term -> controller."""
         self._blocks: list[tuple[int, int]] = []
@@ -123,7 +126,7 @@ class MetadataChecks:
         if batch.epoch != self.log.epoch:
             self._passed_over = set()
         if self._max_leaving > 1:
-            self._passed_over &= self._leaving()
+            self._passed_over &= self._leaving.get((batch.epoch, batch.base_offset), self._passed_over)
         if not self._passed_over or not found:
             return
         restarted = {one.broker_id for one in found if isinstance(one, RegisterBrokerRecord)}
@@ -132,11 +135,6 @@ class MetadataChecks:
         elected = {one.leader for one in found if isinstance(one, PartitionChangeRecord)}
         assert not elected & self._passed_over, ("C7", self._passed_over, batch)
         self._passed_over -= restarted
-
-    def _leaving(self) -> set[int]:
-        """Brokers that the active controller elects nowhere: they shut down, or a part of their partitions has moved off them."""
-        host = self._cluster.active()
-        return set() if host is None or host.controller is None else host.controller.cluster.shutting_down
 
     def _check_restart(self, old: MetadataImage, new: MetadataImage, record: RegisterBrokerRecord) -> None:
         """C20: a broker that lost unflushed records is not eligible any longer."""
@@ -174,8 +172,9 @@ class MetadataChecks:
         controller = host.controller
         if controller is None or controller._term is None or not controller.is_active:
             return
-        is_newest = (controller._term.epoch, controller._term.end_offset) == (self.log.epoch, self.log.end_offset)
-        if is_newest and self.log.transaction is None:
+        end = controller._term.epoch, controller._term.end_offset
+        self._leaving[end] = frozenset(controller.cluster.shutting_down)
+        if end == (self.log.epoch, self.log.end_offset) and self.log.transaction is None:
             check_image(self.image, controller.cluster, host.id)
 
     def answers(self, host: "ControllerHost", decided_at: int) -> None:
