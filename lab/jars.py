@@ -23,6 +23,9 @@ JAVA_FOLDER = Path(__file__).parent / "java"
 NEWEST_KAFKA_VERSION = "4.3.1"
 """Newest supported version of messages and error codes; KRaft clusters run it (`lab/kraft.py`)."""
 
+OLDEST_KRAFT_VERSION = "4.0.1"
+"""The first release line without ZooKeeper mode: its brokers run under Steward's controllers too."""
+
 INSTALL_JAVA = "apt-get install --yes default-jdk-headless"
 
 OLDEST_JAVA = 17

@@ -53,10 +53,11 @@ class KraftNode(Node):
         listeners: Mapping[str, str] | None = None,
         heap: str = HEAP,
         is_small: bool = True,
+        version: str = NEWEST_KAFKA_VERSION,
     ) -> None:
         """Write the settings; `settings` override those of this lab. The node has `directories` log directories.
 
-        `listeners` are additional ones: names and security protocols. `heap` and `is_small` are those of java_command.
+        `listeners` are additional ones: names and security protocols. `heap`, `is_small` and `version` are those of java_command.
         """
         self.node_id = node_id
         self.port = port
@@ -92,7 +93,7 @@ class KraftNode(Node):
             values["inter.broker.listener.name"] = CLIENT
         values |= settings or {}
         self._properties = write_properties(folder / f"node-{node_id}.properties", values)
-        command = kafka_4_command("kafka.Kafka", str(self._properties), heap=heap, is_small=is_small)
+        command = kafka_4_command("kafka.Kafka", str(self._properties), heap=heap, is_small=is_small, version=version)
         self.process = Process(f"node-{node_id}", command, folder)
 
     @property
@@ -220,7 +221,12 @@ def new_id() -> str:
 
 
 def kafka_4_command(
-    main_class: str, *arguments: str, heap: str = HEAP, log4j: str = "log4j.properties", is_small: bool = True
+    main_class: str,
+    *arguments: str,
+    heap: str = HEAP,
+    log4j: str = "log4j.properties",
+    is_small: bool = True,
+    version: str = NEWEST_KAFKA_VERSION,
 ) -> list[str]:
     """Return the command that runs `main_class` from the jars of Kafka 4.x."""
     quiet = {"log4j2.configurationFile": (JAVA_FOLDER / "log4j2.properties").resolve().as_uri()}
@@ -228,7 +234,7 @@ def kafka_4_command(
         main_class,
         *arguments,
         heap=heap,
-        version=NEWEST_KAFKA_VERSION,
+        version=version,
         log4j=log4j,
         properties=quiet,
         is_small=is_small,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.helm import helm
-from lab.jars import KAFKA_VERSION, NEWEST_KAFKA_VERSION, java_with_compiler, kafka_jars
+from lab.jars import KAFKA_VERSION, NEWEST_KAFKA_VERSION, OLDEST_KRAFT_VERSION, java_with_compiler, kafka_jars
 from lab.kube_binaries import kube_binaries, kube_source
 from lab.missing import LabError, Missing
 from lab.progress import FailedStep, Step, run_steps
@@ -45,13 +45,14 @@ def _judges() -> None:
 
     _kafka()
     kafka_jars(NEWEST_KAFKA_VERSION)
+    kafka_jars(OLDEST_KRAFT_VERSION)
     make_archives()
     client_test_jars()
 
 
 KAFKA = Need(f"Kafka {KAFKA_VERSION} with ZooKeeper: jars, downloaded by Maven", _kafka)
 JUDGES = Need(
-    f"Kafka {NEWEST_KAFKA_VERSION}: jars, also of its client tests; class archives of both versions, for faster starts",
+    f"Kafka {NEWEST_KAFKA_VERSION} and {OLDEST_KRAFT_VERSION}: jars, also of client tests; class archives, for faster starts",
     _judges,
 )
 KUBERNETES = Need("Kubernetes API server, etcd and kubectl", kube_binaries)

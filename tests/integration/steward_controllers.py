@@ -13,6 +13,7 @@ from controller_core.shell.kraft.controller import KRaftController
 from controller_core.shell.kraft.state_machine import KRaftStateMachine
 from controller_core.shell.quorum.process import NodeOptions, QuorumProcess
 from lab.folder import lab_folder
+from lab.jars import NEWEST_KAFKA_VERSION
 from lab.kraft import KraftNode
 from lab.loop_thread import LoopThread
 from lab.ports import free_port
@@ -142,14 +143,20 @@ def steward_cluster(
     broker_settings: Mapping[str, str] | None = None,
     scram: tuple[str, ...] = (),
     features: tuple[str, ...] = (),
+    release: str | None = None,
+    versions: Mapping[int, str] | None = None,
 ) -> Iterator[StewardCluster]:
-    """Yield a running cluster; everything ends with the block. `scram` are arguments of --add-scram, `features` of --feature."""
+    """Yield a running cluster; everything ends with the block.
+
+    `scram` are arguments of --add-scram, `features` of --feature, `release` that of --release-version. `versions` are those of brokers that
+    are not of the newest Kafka.
+    """
     with contextlib.ExitStack() as stack:
         cluster = StewardCluster(stack.enter_context(lab_folder(None)), controllers, settings or {})
         cluster.loop.start()
         stack.callback(cluster.loop.close)
         for member in cluster.members.values():
-            member.format(scram=scram, features=features)
+            member.format(scram=scram, features=features, release=release)
             cluster.loop.wait(member.begin())
         for broker in range(1, brokers + 1):
             node = KraftNode(
@@ -161,6 +168,7 @@ def steward_cluster(
                 port=free_port(),
                 brokers=brokers,
                 settings=broker_settings,
+                version=(versions or {}).get(broker, NEWEST_KAFKA_VERSION),
             )
             stack.callback(node.close)
             cluster.brokers[broker] = node

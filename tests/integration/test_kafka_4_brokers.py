@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from lab.jars import OLDEST_KRAFT_VERSION
 from lab.kraft import KraftNode
 from lab.traffic import Traffic
 from tests.integration.steward_controllers import steward_cluster
@@ -60,3 +61,27 @@ def test_nothing_acknowledged_is_lost_when_the_active_controller_and_then_a_brok
         assert (report.lost, report.twice, report.errors) == ((), (), ())
         assert report.read_back == report.acked > 0
         assert [errors_about_controllers(node) for node in cluster.brokers.values()] == [[], []]
+
+
+@pytest.mark.shows("F65", "F66")
+def test_brokers_of_kafka_4_0_and_4_3_serve_together_while_a_controller_and_both_brokers_die() -> None:
+    """A cluster in the middle of an upgrade: its metadata.version is that of the older release."""
+    versions = {1: OLDEST_KRAFT_VERSION}
+    with steward_cluster(controllers=3, brokers=2, release="4.0-IV3", versions=versions) as cluster:
+        cluster.create("orders", 4, 2, min_insync_replicas="1")
+        with Traffic(cluster.bootstrap, "orders", consume=False) as traffic:
+            first = cluster.active()
+            cluster.loop.wait(first.crash())
+            for broker in (1, 2):
+                cluster.brokers[broker].kill()
+                cluster.wait_for_isr("orders", {3 - broker})
+                cluster.brokers[broker].launch()
+                cluster.brokers[broker].wait_until_ready()
+                cluster.wait_for_isr("orders", {1, 2})
+            report = traffic.stop()
+
+        assert (report.lost, report.twice, report.errors) == ((), (), ())
+        assert report.read_back == report.acked > 0
+        assert [errors_about_controllers(node) for node in cluster.brokers.values()] == [[], []]
+        log = cluster.brokers[1].process.log_path.read_text()
+        assert f"Kafka version: {OLDEST_KRAFT_VERSION}" in log

@@ -49,10 +49,15 @@ class Member:
         self._task: asyncio.Task[None] | None = None
 
     def format(
-        self, cluster_id: str = CLUSTER_ID, *, scram: tuple[str, ...] = (), features: tuple[str, ...] = ()
+        self,
+        cluster_id: str = CLUSTER_ID,
+        *,
+        scram: tuple[str, ...] = (),
+        features: tuple[str, ...] = (),
+        release: str | None = None,
     ) -> None:
-        """Format the directory; `scram` are arguments of --add-scram, `features` of --feature."""
-        options = FormatOptions(cluster_id=cluster_id, scram=scram, features=features)
+        """Format the directory; `scram` are arguments of --add-scram, `features` of --feature, `release` that of --release-version."""
+        options = FormatOptions(cluster_id=cluster_id, scram=scram, features=features, release_version=release)
         format_storage(self.settings, options, lambda _: None)
 
     def start(self, *, cleaning_interval_ms: int = CLEANING_INTERVAL_MS) -> None:
