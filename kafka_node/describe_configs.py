@@ -1,4 +1,4 @@
-"""DescribeConfigs of one node: configs of topics, groups and client metrics, and of the node itself, with their sources and synonyms.
+"""DescribeConfigs of one node: configs of topics, groups and client metrics, and of the node itself with its loggers.
 
 Each resource has an error of its own. Source: ConfigHelper.handleDescribeConfigsRequest, ConfigHelperUtils.
 """
@@ -12,6 +12,7 @@ from kafka_node.authorization.guard import Ask
 from kafka_node.authorization.needs import CODES
 from kafka_node.configs.described_configs import (
     ConfigEntry,
+    ConfigSource,
     broker_entry,
     client_metrics_entry,
     cluster_default_entry,
@@ -30,6 +31,7 @@ from kafka_node.configs.resource_config_table import CLIENT_METRICS_CONFIGS, GRO
 from kafka_node.configs.resource_types import ConfigResourceType, resource_type_name
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
+from kafka_node.logger_levels import logger_levels
 from kafka_node.outcomes import error_fields
 from kafka_node.topic_names import illegal_name_reason
 from kafka_wire.codec import Body
@@ -50,6 +52,11 @@ _DOCUMENTATION = {
 
 _NO_ERROR: Body = {"error_code": ErrorCode.NONE, "error_message": ""}
 """Kafka's message of success is empty here, where others have none."""
+
+NOT_AN_ID = "Broker id must be an integer, but it is: {}"
+
+UNKNOWN_WIRE_TYPE = 0
+"""Type of a value that no definition describes (DescribeConfigsResponse.ConfigType)."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 """Id of a node in text; Java's largest int has ten digits."""
@@ -108,6 +115,8 @@ def _entries(node: DescribedNode, kind: int, name: str, select: Select) -> Entri
             return _topic_entries(node, name, select)
         case ConfigResourceType.BROKER:
             return _broker_entries(node, name, select)
+        case ConfigResourceType.BROKER_LOGGER:
+            return _logger_entries(node.settings.node_id, name, select)
         case ConfigResourceType.GROUP if node.other_configs is not None:
             if not name:
                 return Failure(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
@@ -137,11 +146,25 @@ def _broker_entries(node: DescribedNode, name: str, select: Select) -> Entries:
     if name == CLUSTER_DEFAULT:
         return [cluster_default_entry(each, settings, node.dynamic) for each in select(sorted(settings.cluster))]
     if not _INTEGER.fullmatch(name):
-        return Failure(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+        return Failure(ErrorCode.INVALID_REQUEST, NOT_AN_ID.format(name))
     if int(name) != settings.node_id:
         words = f"Unexpected broker id, expected {settings.node_id} or empty string, but received {name}"
         return Failure(ErrorCode.INVALID_REQUEST, words)
     return [broker_entry(each, settings, node.dynamic) for each in select(_setting_names(settings))]
+
+
+def _logger_entries(node_id: int, name: str, select: Select) -> Entries:
+    if not name:
+        return Failure(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+    if not _INTEGER.fullmatch(name):
+        return Failure(ErrorCode.INVALID_REQUEST, NOT_AN_ID.format(name))
+    if int(name) != node_id:
+        return Failure(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node_id} but received {name}")
+    levels = logger_levels()
+    return [
+        ConfigEntry(each, levels[each], ConfigSource.DYNAMIC_BROKER_LOGGER, (), False, False, UNKNOWN_WIRE_TYPE)
+        for each in select(levels)
+    ]
 
 
 def _setting_names(settings: Settings) -> Iterator[str]:
@@ -152,7 +175,7 @@ def _setting_names(settings: Settings) -> Iterator[str]:
 
 def _config(entry: ConfigEntry, kind: int, request: Body) -> Body:
     synonyms = entry.synonyms if request["include_synonyms"] else ()
-    documentation = _DOCUMENTATION[ConfigResourceType(kind)]
+    documentation = _DOCUMENTATION.get(ConfigResourceType(kind), _undocumented)
     return {
         "name": entry.name,
         "value": entry.value,
@@ -163,6 +186,10 @@ def _config(entry: ConfigEntry, kind: int, request: Body) -> Body:
         "config_type": entry.wire_type,
         "documentation": documentation(entry.name) if request["include_documentation"] else None,
     }
+
+
+def _undocumented(_name: str) -> None:
+    """Return None: loggers are not documented."""
 
 
 def created_configs(own: Mapping[str, str], settings: Settings) -> list[Body]:

@@ -1,13 +1,15 @@
 """Configs at a controller's own listener (`--bootstrap-controller`): Steward's controller and that of Kafka 4.3 answer alike."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_log.files.properties_file import read_properties_file
+from kafka_node import logger_levels
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.connection import Connection
@@ -64,6 +66,7 @@ ALTERED = (
     ),
     (32, "g1", {"consumer.session.timeout.ms": "50000", "share.auto.offset.reset": "by_duration:PT1H"}),
     (32, "g2", {"streams.num.standby.replicas": "1", "share.isolation.level": "read_committed"}),
+    (8, str(NODE_ID), {"root": "WARN"}),
 )
 """Type and name of a resource, and the configs that are set on it."""
 
@@ -78,14 +81,25 @@ REFUSED = (
     (2, "a b", {"retention.ms": "5"}),
     *((4, name, {"max.connections": "5"}) for name in ("9", "x", "-3")),
     (3, "q", {"a": "b"}),
+    *((8, name, {"root": "DEBUG"}) for name in ("9", "x", "")),
+    *((8, str(NODE_ID), wrong) for wrong in ({"no.such": "DEBUG"}, {"root": "loud"})),
 )
 """The same, refused."""
 
 DESCRIBED = (
     *((4, str(NODE_ID)), (4, ""), (4, "1"), (4, "x"), (2, "none"), (2, "a b"), (2, "")),
     *((16, "sub"), (16, "other"), (16, ""), (32, "g1"), (32, "g2"), (32, "g3"), (32, "")),
+    *((8, name) for name in ("9", "x", "")),
 )
 """Types and names of resources."""
+
+
+@pytest.fixture(autouse=True)
+def level_of_root() -> Iterator[None]:
+    """Steward's controllers run in this process: its root logger has its level again at the end."""
+    level = logging.root.level
+    yield
+    logging.root.setLevel(level)
 
 
 async def answers(port: int) -> tuple[list[Body], list[Body]]:
@@ -122,9 +136,9 @@ async def answers(port: int) -> tuple[list[Body], list[Body]]:
         await connection.close()
 
 
-def place_of(result: Body) -> tuple[int, str]:
+def place_of(result: Body) -> tuple[int, str, str]:
     """Return what orders results: Kafka's are in no order."""
-    return result["resource_type"], result["resource_name"]
+    return result["resource_type"], result["resource_name"], result["error_message"] or ""
 
 
 def is_too_early(altered: Iterable[Body]) -> bool:
@@ -200,9 +214,16 @@ def test_kafka_configs_reaches_a_controller_by_its_own_listener() -> None:
         run("--alter", "--entity-type", "brokers", "--entity-default", "--add-config", "max.connections=500")
         described, everything = run("--describe", *own), run("--describe", *own, "--all")
         defaults = run("--describe", "--entity-type", "brokers", "--entity-default")
+        loggers = ("--entity-type", "broker-loggers", "--entity-name", str(NODE_ID))
+        level_changed = run("--alter", *loggers, "--add-config", f"{logger_levels.__name__}=DEBUG")
+        levels = run("--describe", *loggers)
+        run("--alter", *loggers, "--delete-config", logger_levels.__name__)
 
     assert "Completed updating config for broker 101." in altered
     synonyms = "{DYNAMIC_BROKER_CONFIG:max.connections.per.ip=70, DEFAULT_CONFIG:max.connections.per.ip=2147483647}"
     assert f"max.connections.per.ip=70 sensitive=false synonyms={synonyms}" in described
     assert "process.roles=controller sensitive=false" in everything
     assert "max.connections=500 sensitive=false" in defaults
+    assert "Completed updating config for broker-logger 101." in level_changed
+    assert f"{logger_levels.__name__}=DEBUG sensitive=false" in levels
+    assert logging.getLogger(logger_levels.__name__).level == logging.NOTSET

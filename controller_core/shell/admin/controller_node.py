@@ -23,6 +23,7 @@ from controller_core.shell.admin.responses import Outcome, error_fields
 from controller_core.shell.admin.topic_description import known_topic
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from kafka_node.context import RequestContext
+from kafka_node.logger_levels import alter_logger_levels, logger_levels
 from kafka_node.topic_names import topic_name_error
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -49,11 +50,15 @@ NO_DATA = "(a controller holds no data)"
 BROKER_RESOURCE = 4
 """ConfigResource.Type.BROKER."""
 BROKER_LOGGER_RESOURCE = 8
-"""ConfigResource.Type.BROKER_LOGGER: levels of log4j loggers (KIP-412), of which this process has none."""
+"""ConfigResource.Type.BROKER_LOGGER: levels of loggers (KIP-412)."""
 STATIC_BROKER_CONFIG = 4
 """ConfigSource.STATIC_BROKER_CONFIG."""
+DYNAMIC_BROKER_LOGGER_CONFIG = 6
+"""ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG."""
 DELETE = 1
 """AlterConfigOp.OpType.DELETE."""
+UNKNOWN = 0
+"""ConfigEntry.ConfigType.UNKNOWN, that of loggers' levels."""
 STRING = 2
 """ConfigEntry.ConfigType.STRING."""
 
@@ -155,7 +160,10 @@ async def incremental_alter_configs(active: ActiveController, _: RequestContext,
     for resource in body["resources"]:
         configs = resource["configs"]
         if resource["resource_type"] == BROKER_LOGGER_RESOURCE:
-            failure = _other_node(active, resource) or _no_logger([config["name"] for config in configs])
+            node_id, validate_only = active.cluster.controller_id, body["validate_only"]
+            failure = _other_node(active, resource) or alter_logger_levels(
+                node_id, resource, validate_only=validate_only
+            )
         else:
             names = [config["name"] for config in configs if config["config_operation"] != DELETE]
             failure = _other_node(active, resource) or _not_a_throttle(names)
@@ -205,14 +213,6 @@ def _other_node(active: ActiveController, resource: Body) -> Outcome:
     return None
 
 
-def _no_logger(names: list[str]) -> Outcome:
-    """Refuse loggers: this node has none."""
-    if not names:
-        return None
-    message = f"Logger {names[0]} does not exist! This node is a controller; its log level is a command-line option."
-    return Failure(ErrorCode.INVALID_CONFIG, message)
-
-
 def _not_a_throttle(names: list[str]) -> Outcome:
     """Refuse configurations that this node cannot have."""
     refused = [name for name in names if name not in THROTTLES]
@@ -224,29 +224,36 @@ def _not_a_throttle(names: list[str]) -> Outcome:
 
 def _described(active: ActiveController, resource: Body) -> Body:
     failure = _other_node(active, resource)
-    if failure is not None or resource["resource_type"] == BROKER_LOGGER_RESOURCE:
+    if failure is not None:
         return {**_of(resource, failure), "configs": []}
-    endpoints = ",".join(f"{endpoint.listener}://{endpoint.host}:{endpoint.port}" for endpoint in active.advertised())
-    known = {
-        "broker.id": str(active.cluster.controller_id),
-        # Tools that count brokers use it to recognise a node without data (KIP-631).
-        "process.roles": "controller",
-        "advertised.listeners": endpoints,
-    }
+    if resource["resource_type"] == BROKER_LOGGER_RESOURCE:
+        known, source, kind = logger_levels(), DYNAMIC_BROKER_LOGGER_CONFIG, UNKNOWN
+    else:
+        known, source, kind = _settings(active), STATIC_BROKER_CONFIG, STRING
     wanted = resource["configuration_keys"] or known  # null and an empty list both mean all
     configs = [
         {
             "name": name,
             "value": value,
-            "read_only": True,
-            "config_source": STATIC_BROKER_CONFIG,
+            "read_only": source == STATIC_BROKER_CONFIG,
+            "config_source": source,
             "is_sensitive": False,
-            "config_type": STRING,
+            "config_type": kind,
         }
         for name, value in known.items()
         if name in wanted
     ]
     return {**_of(resource, None), "configs": configs}
+
+
+def _settings(active: ActiveController) -> dict[str, str]:
+    endpoints = ",".join(f"{endpoint.listener}://{endpoint.host}:{endpoint.port}" for endpoint in active.advertised())
+    return {
+        "broker.id": str(active.cluster.controller_id),
+        # Tools that count brokers use it to recognise a node without data (KIP-631).
+        "process.roles": "controller",
+        "advertised.listeners": endpoints,
+    }
 
 
 def _of(resource: Body, outcome: Outcome) -> Body:

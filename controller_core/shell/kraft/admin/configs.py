@@ -1,7 +1,7 @@
 """AlterConfigs (versions 0 to 2) and IncrementalAlterConfigs (0 and 1) in KRaft mode. Source: ControllerApis.
 
-The caller needs ALTER_CONFIGS on each topic or group, and on the cluster for a broker or
-client metrics. Levels of loggers cannot be changed. Resources that it may not change are refused, the others change.
+The caller needs ALTER_CONFIGS on each topic or group, and on the cluster for a broker or client metrics; CLUSTER_ACTION for the levels of this
+controller's loggers, which each controller changes, active or not. Resources that it may not change are refused, the others change.
 """
 
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from kafka_node.authorization.guard import Ask
 from kafka_node.authorization.needs import CODES
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
+from kafka_node.logger_levels import logger_responses, split_loggers
 from kafka_node.outcomes import duplicates, error_fields
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
@@ -38,8 +39,20 @@ class ConfigApis:
         return await self._change(context, body, incremental=False)
 
     async def alter_incrementally(self, context: RequestContext, body: Body) -> Body:
-        """Change some configs of each resource."""
-        return await self._change(context, body, incremental=True)
+        """Change some configs of each resource, and levels of loggers."""
+        others, loggers = split_loggers(body)
+        answer = (
+            {"responses": []}
+            if loggers and not others["resources"]
+            else await self._change(context, others, incremental=True)
+        )
+        may_change = bool(loggers) and self._asking(context)(
+            Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+        )
+        changed = logger_responses(
+            self._file.node_id, loggers, may_change=may_change, validate_only=body["validate_only"]
+        )
+        return {**answer, "responses": [*answer["responses"], *changed]}
 
     async def _change(self, context: RequestContext, body: Body, *, incremental: bool) -> Body:
         allows = self._asking(context)

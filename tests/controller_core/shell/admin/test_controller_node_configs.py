@@ -1,5 +1,7 @@
 """The controller as the broker that it is listed as: its own configuration and log directories (KIP-226, KIP-73, KIP-113)."""
 
+import logging
+
 import pytest
 
 from controller_core.model.broker import Endpoint
@@ -107,23 +109,37 @@ async def test_resources_of_other_nodes_are_refused_and_never_relayed(kind: int,
     resource = {"resource_type": kind, "resource_name": name}
     configs = [{"name": "leader.replication.throttled.rate", "config_operation": 0, "value": "1"}]
     described = await describe_configs(Active(), CONTEXT, {"resources": [{**resource, "configuration_keys": None}]})
-    altered = await incremental_alter_configs(Active(), CONTEXT, {"resources": [{**resource, "configs": configs}]})
+    altered = await incremental_alter_configs(
+        Active(), CONTEXT, {"resources": [{**resource, "configs": configs}], "validate_only": False}
+    )
 
     answers = [described["results"][0], altered["responses"][0]]
     assert [answer["error_code"] for answer in answers] == [ErrorCode.INVALID_REQUEST] * 2
     assert [answer["error_message"] for answer in answers] == [message] * 2
 
 
-async def test_the_controller_has_no_loggers() -> None:
-    """KIP-412: the list is empty, and changing the level of a missing logger is an error (RuntimeLoggerManager)."""
-    described = await describe_configs(Active(), CONTEXT, {"resources": [{**LOGGERS, "configuration_keys": None}]})
-    configs = [{"name": "kafka.server", "config_operation": 0, "value": "DEBUG"}]
-    altered = await incremental_alter_configs(Active(), CONTEXT, {"resources": [{**LOGGERS, "configs": configs}]})
+async def test_levels_of_loggers_are_listed_and_changed() -> None:
+    """KIP-412 (RuntimeLoggerManager); AlterConfigs does not know the type."""
+    name = "levels.of.a.controller"
+    logging.getLogger(name)
+    changes = [
+        {**LOGGERS, "configs": [{"name": each, "config_operation": 0, "value": "ERROR"}]} for each in (name, "none")
+    ]
+    altered = await incremental_alter_configs(Active(), CONTEXT, {"resources": changes, "validate_only": False})
+    described = await describe_configs(Active(), CONTEXT, {"resources": [{**LOGGERS, "configuration_keys": [name]}]})
     older = await alter_configs(Active(), CONTEXT, {"resources": [{**LOGGERS, "configs": []}]})
 
-    assert (described["results"][0]["error_code"], described["results"][0]["configs"]) == (ErrorCode.NONE, [])
-    assert altered["responses"][0]["error_code"] == ErrorCode.INVALID_CONFIG
-    assert altered["responses"][0]["error_message"].startswith("Logger kafka.server does not exist!")
+    assert [each["error_code"] for each in altered["responses"]] == [ErrorCode.NONE, ErrorCode.INVALID_CONFIG]
+    assert altered["responses"][1]["error_message"] == "Logger none does not exist!"
+    level = {
+        "name": name,
+        "value": "ERROR",
+        "read_only": False,
+        "config_source": 6,
+        "is_sensitive": False,
+        "config_type": 0,
+    }
+    assert described["results"][0]["configs"] == [level]
     assert older["responses"][0]["error_code"] == ErrorCode.INVALID_REQUEST
 
 

@@ -1,6 +1,7 @@
 """Requests about topics and configs to the active controller, on a quorum in memory."""
 
 import asyncio
+import logging
 from functools import partial
 from random import Random
 from typing import Any
@@ -10,8 +11,10 @@ import pytest
 from controller_core.metadata.quota_changes import QuotaAlteration, alter_client_quotas
 from controller_core.model.quota import QuotaChange, QuotaEntity
 from controller_core.rules.mutation_quota import QUOTA
+from controller_core.shell.kraft.admin.configs import ConfigApis
 from controller_core.shell.kraft.admin.topics_table import SERVED, topic_handlers
 from kafka_metadata.records import ResourceType
+from kafka_node.authorization.acl import Operation
 from kafka_node.configs.described_configs import ConfigSource
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
@@ -106,10 +109,10 @@ async def test_configs_of_kafka_4_are_changed_and_validated(active: Member) -> N
 
 
 async def test_types_of_resources_without_configs_here_are_refused(active: Member) -> None:
-    """ControllerApis.handleIncrementalAlterConfigs; levels of loggers cannot be changed."""
+    """ControllerApis.handleLegacyAlterConfigs; levels of loggers are changed only by the newer API."""
     names = (ResourceType.BROKER_LOGGER, "101"), (3, "q"), (ResourceType.BROKER, "1"), (ResourceType.BROKER, "1")
     resources = [{"resource_type": kind, "resource_name": name, "configs": []} for kind, name in names]
-    altered = await send(active, ApiKey.INCREMENTAL_ALTER_CONFIGS, {"resources": resources, "validate_only": False})
+    altered = await send(active, ApiKey.ALTER_CONFIGS, {"resources": resources, "validate_only": False})
 
     assert [(each["error_code"], each["error_message"]) for each in altered["responses"]] == [
         (ErrorCode.INVALID_REQUEST, "Unexpected resource type BROKER_LOGGER."),
@@ -117,6 +120,59 @@ async def test_types_of_resources_without_configs_here_are_refused(active: Membe
         (ErrorCode.INVALID_REQUEST, "Duplicate resource."),
         (ErrorCode.INVALID_REQUEST, "Duplicate resource."),
     ]
+
+
+LEVEL = {"name": "levels.of.a.controller", "config_operation": 0, "value": "ERROR"}
+LOGGERS = {"resource_type": ResourceType.BROKER_LOGGER, "resource_name": "101", "configs": [LEVEL]}
+
+
+async def test_levels_of_loggers_are_changed_at_each_controller_and_listed(active: Member) -> None:
+    """ControllerApis.handleIncrementalAlterConfigs: a standby changes its own, and leaves the rest to the active controller."""
+    logging.getLogger(LEVEL["name"])
+    active.log.elect(None)
+    altered = await send(active, ApiKey.INCREMENTAL_ALTER_CONFIGS, {"resources": [LOGGERS], "validate_only": False})
+    asked = {"resource_type": ResourceType.BROKER_LOGGER, "resource_name": "101", "configuration_keys": [LEVEL["name"]]}
+    described = await send(active, ApiKey.DESCRIBE_CONFIGS, {"resources": [asked]})
+
+    assert [each["error_code"] for each in altered["responses"]] == [ErrorCode.NONE]
+    (config,) = described["results"][0]["configs"]
+    assert (config["value"], config["config_source"]) == ("ERROR", ConfigSource.DYNAMIC_BROKER_LOGGER)
+    assert (config["read_only"], config["is_sensitive"], config["config_type"]) == (False, False, 0)
+
+
+async def test_loggers_and_other_resources_of_a_request_are_both_answered(active: Member) -> None:
+    """The loggers of a request come last, as in Kafka."""
+    await send(active, ApiKey.CREATE_TOPICS, CREATE)
+    topic = {
+        "resource_type": ResourceType.TOPIC,
+        "resource_name": "orders",
+        "configs": [{"name": "retention.ms", "config_operation": 0, "value": "5"}],
+    }
+    refused = {**LOGGERS, "resource_name": "7"}
+    body = {"resources": [refused, topic], "validate_only": False}
+    altered = await send(active, ApiKey.INCREMENTAL_ALTER_CONFIGS, body)
+
+    assert [(each["resource_type"], each["error_code"]) for each in altered["responses"]] == [
+        (ResourceType.TOPIC, ErrorCode.NONE),
+        (ResourceType.BROKER_LOGGER, ErrorCode.INVALID_REQUEST),
+    ]
+    assert active.controller.committed_image.config_values(ResourceType.TOPIC, "orders") == {"retention.ms": "5"}
+
+
+async def test_levels_of_loggers_need_cluster_action(active: Member) -> None:
+    """ControllerApis.handleIncrementalAlterConfigs authorizes loggers as requests of nodes."""
+    asked: list[Operation] = []
+
+    def ask(operation: Operation, *_: object, **__: object) -> bool:
+        asked.append(operation)
+        return False
+
+    context = RequestContext("CONTROLLER", "app", "127.0.0.1", 1, 1, "User:alice")
+    configs = ConfigApis(active.controller, FILE, lambda _: ask)
+    answer = await configs.alter_incrementally(context, {"resources": [LOGGERS], "validate_only": False})
+
+    assert [each["error_code"] for each in answer["responses"]] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
+    assert asked == [Operation.CLUSTER_ACTION]
 
 
 async def test_a_standby_answers_not_controller(active: Member) -> None:
