@@ -20,6 +20,7 @@ from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.guard import Guard
 from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.http_probes import LightProbeServer
+from kafka_node.listener_limits import listener_limits, request_channel
 from kafka_node.network_metrics import NetworkMetrics
 from kafka_node.security.endpoints import Endpoint
 from kafka_node.security.listeners import demands_of_listener
@@ -46,7 +47,6 @@ from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.dispatch import Dispatch, needs
 from light_broker.shell.inter_broker import controller_settings, inter_broker_settings
 from light_broker.shell.known_users import PresentAcls, PresentCredentials
-from light_broker.shell.listener_limits import listener_limits, request_channel
 from light_broker.shell.log_directory import FailedDirectory
 from light_broker.shell.log_manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds

@@ -15,6 +15,7 @@ from kafka_node.configs.java_classes import POLICIES, check_classes
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
+from kafka_node.listener_limits import is_of_listener
 from kafka_node.node_settings import (
     LISTENERS,
     read_directories,
@@ -23,7 +24,6 @@ from kafka_node.node_settings import (
     setting_value,
     setting_words,
 )
-from kafka_node.security import listener_settings
 from kafka_node.security.endpoints import ANY_ADDRESS, Endpoint, check_distinct_ports, parse_endpoints
 from kafka_node.security.listener_settings import ListenerSecurity, listener_security
 from kafka_node.security.settings import SecurityProtocol
@@ -31,7 +31,6 @@ from light_broker.control.kraft import options as kraft_options
 from light_broker.control.kraft.options import CONTROLLER_LISTENERS, ROLES, KRaftOptions
 from light_broker.control.zookeeper import options as zookeeper_options
 from light_broker.control.zookeeper.options import ZooKeeperOptions
-from light_broker.shell.listener_limits import OF_LISTENERS
 
 ADVERTISED_LISTENERS = "advertised.listeners"
 INTER_BROKER_LISTENER = "inter.broker.listener.name"
@@ -145,13 +144,8 @@ def read_settings(values: Mapping[str, str], *, is_standalone: bool = False) -> 
     }
     known = [name for name in sorted(values) if name in SETTINGS or name in own]
     unused = tuple(name for name in known if name.startswith(_UNUSED_PREFIXES) and name not in own)
-    unknown = tuple(name for name in sorted(values) if name not in set(known) and not _is_of_listener(name))
+    unknown = tuple(name for name in sorted(values) if name not in set(known) and not is_of_listener(name))
     return ReadSettings(_settings(values, zookeeper, kraft), unused, unknown)
-
-
-def _is_of_listener(name: str) -> bool:
-    """Return whether a listener may have this name of its own."""
-    return listener_settings.is_known(name) or listener_settings.without_prefix(name) in OF_LISTENERS
 
 
 def _settings(

@@ -29,7 +29,17 @@ from kafka_wire.codec import Body, CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
-from kafka_wire.net.server import Buffers, CloseConnection, MalformedRequest, Peer, Server, ServerLimits, never, serve
+from kafka_wire.net.server import (
+    Buffers,
+    CloseConnection,
+    ConnectionQuotas,
+    MalformedRequest,
+    Peer,
+    Server,
+    ServerLimits,
+    never,
+    serve,
+)
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +112,7 @@ class Front:
         demands: Demands = NOTHING,
         is_urgent: Callable[[], bool] = never,
         buffers: Buffers | None = None,
+        quotas: ConnectionQuotas | None = None,
     ) -> None:
         """Accept connections on `host`:`port`. Raises OSError if the address is not available."""
         schema.names()  # loads the tables now, since the first request would block the event loop for it
@@ -117,6 +128,7 @@ class Front:
             is_urgent=is_urgent,
             request_limit=self.request_bytes,
             buffers=buffers,
+            quotas=quotas,
         )
 
     def request_bytes(self, key: int, _version: int) -> int:
@@ -305,6 +317,7 @@ async def open_front(
     is_active: Callable[[], bool] | None = None,
     is_urgent: Callable[[], bool] = never,
     buffers: Buffers | None = None,
+    quotas: ConnectionQuotas | None = None,
 ) -> Front:
     """Listen on `host`:`port` (0: any free port) as the controller's `listener`.
 
@@ -314,8 +327,8 @@ async def open_front(
     connections to brokers. `guard` authorizes every request before it is answered or relayed; without a guard every request is
     allowed. `features` returns those that ApiVersions lists where there is no relay. `is_active` returns whether this process is the active controller; with it the
     listener answers requests that brokers forward in Envelopes. `is_urgent` returns whether the controller
-    has events to process, which take precedence over writing long responses. `buffers` are shared by the listeners of a process;
-    without them the listener has separate buffers. Raises OSError if the address is not available.
+    has events to process, which take precedence over writing long responses. `buffers` and `quotas` are shared by the listeners
+    of a process; without them the listener has its own. Raises OSError if the address is not available.
     """
     front = Front(
         listener,
@@ -329,5 +342,5 @@ async def open_front(
         features=features,
         is_active=is_active,
     )
-    await front.listen(host, port, limits, demands, is_urgent, buffers)
+    await front.listen(host, port, limits, demands, is_urgent, buffers, quotas)
     return front

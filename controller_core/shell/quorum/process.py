@@ -48,6 +48,7 @@ from controller_core.shell.quorum.wire_requests import LogTopic
 from kafka_log.errors import CorruptLogError, LogError, UnreadableFileError
 from kafka_log.format.roll import LogSettings
 from kafka_log.format.text_files import MetaProperties
+from kafka_node.listener_limits import listener_limits
 from kafka_node.probes import ProbeServer
 from kafka_node.security.credentials import CredentialSource
 from kafka_node.security.renewal import Renewal
@@ -93,7 +94,10 @@ class QuorumProcess:
     def __init__(
         self, settings: QuorumSettings, options: NodeOptions, make_state_machine: MakeStateMachine | None = None
     ) -> None:
-        """Check the settings, and read the files of TLS. Raises StartError, and ValueError for unusable files of TLS."""
+        """Check the settings, read the files of TLS, and resolve names of hosts.
+
+        Raises StartError, SettingError for values that cannot be used, and ValueError for unusable files of TLS.
+        """
         if make_state_machine is None:
             _check_supported(settings)
         self.settings = settings
@@ -103,6 +107,7 @@ class QuorumProcess:
         self._make_state_machine = make_state_machine
         self._scram_users = _ScramUsers()
         self._demands = listener_demands(settings, self._scram_users)
+        self._limits = listener_limits(settings.values, [one.listener for one in settings.listeners])
         self._members = member_settings(settings, NodeSettings())
         first = settings.controller_listener_names[0]
         self._renewal = Renewal(
@@ -174,6 +179,7 @@ class QuorumProcess:
             own, served = {**own, **self.state_machine.handlers}, {**served, **self.state_machine.served}
             listed = self.state_machine.features
         buffers = Buffers(buffer_bytes(DEFAULT_SERVER_LIMITS.max_buffered_bytes))
+        limits = self._limits
         for endpoint in self.settings.listeners:
             front = await open_front(
                 endpoint.listener,
@@ -187,6 +193,8 @@ class QuorumProcess:
                 features=listed,
                 is_active=is_active,
                 buffers=buffers,
+                limits=limits.by_listener[endpoint.listener],
+                quotas=limits.quotas,
             )
             self._fronts[endpoint.listener] = front
             stack.push_async_callback(front.close, CLOSE_GRACE_MS)

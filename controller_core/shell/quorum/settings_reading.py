@@ -18,6 +18,8 @@ from kafka_node.configs.java_classes import POLICIES, check_classes
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
+from kafka_node.listener_limits import NAMES as LIMITS
+from kafka_node.listener_limits import is_of_listener
 from kafka_node.node_settings import (
     LISTENERS,
     PROTOCOL_MAP,
@@ -36,7 +38,7 @@ from kafka_node.security.endpoints import (
     parse_address,
     parse_endpoints,
 )
-from kafka_node.security.listener_settings import CONTROLLER_MECHANISM, is_known, listener_security
+from kafka_node.security.listener_settings import CONTROLLER_MECHANISM, listener_security
 from kafka_node.security.settings import SecurityProtocol
 
 CONTROLLER_LISTENER_NAMES = "controller.listener.names"
@@ -97,6 +99,7 @@ USED = frozenset(
         *(SECRET_KEY, "delegation.token.max.lifetime.ms", "delegation.token.expiry.time.ms"),
         "delegation.token.expiry.check.interval.ms",
         *RESTART_NAMES,
+        *LIMITS,
     )
 )
 """Settings that this module reads; those of TLS and SASL are in `kafka_node.security.listener_settings`."""
@@ -122,7 +125,7 @@ def read_settings(values: Mapping[str, str]) -> ReadSettings:
             f"{_PROVIDERS} is not supported: Steward cannot run Java classes; write the values into the file"
         )
     check_classes(values, _CLASSES)
-    others = [name for name in sorted(values) if name not in USED and not is_known(name)]
+    others = [name for name in sorted(values) if name not in USED and not is_of_listener(name)]
     for name in sorted(values):
         if name in SETTINGS:
             setting_value(values, name)

@@ -5,7 +5,7 @@ import platform
 import subprocess
 import sys
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Never
@@ -21,7 +21,7 @@ from controller_core.shell.quorum.apis import SERVED
 from controller_core.shell.quorum.directories import StartError
 from controller_core.shell.quorum.metadata_log import MetadataLog
 from controller_core.shell.quorum.peers import Peers
-from controller_core.shell.quorum.process import log_settings, node_settings
+from controller_core.shell.quorum.process import NodeOptions, QuorumProcess, log_settings, node_settings
 from controller_core.shell.quorum.settings_reading import read_settings
 from kafka_log.errors import FlushFailedError, LogWriteError
 from kafka_log.files.pending_flush import PendingFlush
@@ -30,6 +30,7 @@ from kafka_log.format.control_records import snapshot_batches
 from kafka_log.format.names import SnapshotId
 from kafka_log.format.roll import LogSettings
 from kafka_log.format.text_files import MetaProperties
+from kafka_node.configs.setting_rules import SettingError
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
@@ -40,6 +41,8 @@ from tests.controller_core.shell.quorum.properties import STATIC
 from tests.waiting import until
 
 pytestmark = pytest.mark.timeout(180)
+
+DESCRIBE = {"topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]}
 
 
 @pytest.fixture
@@ -439,3 +442,35 @@ def test_the_log_has_the_settings_of_the_file() -> None:
 
     expected = (LogSettings(segment_bytes=10485760, segment_ms=10240), Retention(max_bytes=1000, max_age_ms=2000))
     assert log_settings(settings) == expected
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [{"max.connections.per.ip": "1"}, {"max.connections": "1"}, {"listener.name.controller.max.connections": "1"}],
+)
+async def test_connections_over_a_limit_are_closed_and_the_others_served(
+    tmp_path: Path, limit: Mapping[str, str]
+) -> None:
+    """KIP-402: Kafka's limits of a process, of an address, and of a listener."""
+    (member,) = members(tmp_path, 1, limit)
+    member.start()
+    await leader_of([member])
+    address = "127.0.0.1", member.settings.listeners[0].port
+    first = Node(*address)
+    await first.call(ApiKey.DESCRIBE_QUORUM, DESCRIBE)
+    reader, writer = await asyncio.open_connection(*address)
+
+    assert await reader.read() == b""
+    await first.call(ApiKey.DESCRIBE_QUORUM, DESCRIBE)
+
+    writer.close()
+    await first.close()
+    await member.crash()
+
+
+def test_a_limit_that_accepts_no_connection_is_refused_at_the_start(tmp_path: Path) -> None:
+    """A controller without connections serves nobody."""
+    (member,) = members(tmp_path, 1, {"max.connections": "0"})
+
+    with pytest.raises(SettingError, match=r"max.connections is 0, which accepts no connection\."):
+        QuorumProcess(member.settings, NodeOptions(metrics_port=0))

@@ -147,7 +147,8 @@ def test_a_broker_is_refused_with_what_to_do() -> None:
 
 def test_unknown_names_are_returned_apart_from_those_that_only_kafka_uses() -> None:
     """A typing error differs from a setting without effect."""
-    read = read_settings(STATIC | {"num.io.threads": "4", "controller.quorum.election.timeout": "1", "a": ""})
+    used = {"max.connections.per.ip": "4", "listener.name.controller.max.connections": "3"}
+    read = read_settings(STATIC | used | {"num.io.threads": "4", "controller.quorum.election.timeout": "1", "a": ""})
 
     assert read.unused == ("num.io.threads",)
     assert read.unknown == ("a", "controller.quorum.election.timeout")

@@ -6,8 +6,8 @@ import pytest
 
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.setting_rules import SettingError
+from kafka_node.listener_limits import OVERRIDES, ListenerLimits, listener_limits
 from kafka_wire.net.limits import ServerLimits
-from light_broker.shell.listener_limits import OVERRIDES, ListenerLimits, listener_limits
 from light_broker.shell.settings_reading import read_settings
 
 

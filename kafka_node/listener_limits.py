@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.setting_table import SETTINGS
-from kafka_node.security.listener_settings import LISTENER_PREFIX
+from kafka_node.security.listener_settings import LISTENER_PREFIX, is_known, without_prefix
 from kafka_wire.net.connection_quotas import ConnectionQuotas
 from kafka_wire.net.request_channel import RequestChannel
 from kafka_wire.net.server import ServerLimits
@@ -20,7 +20,12 @@ from kafka_wire.net.server import ServerLimits
 OVERRIDES = "max.connections.per.ip.overrides"
 CREATION_RATE = "max.connection.creation.rate"
 MAX_CONNECTIONS = "max.connections"
-OF_LISTENERS = frozenset({CREATION_RATE, MAX_CONNECTIONS})
+PER_ADDRESS = "max.connections.per.ip"
+IDLE = "connections.max.idle.ms"
+FRAME = "socket.request.max.bytes"
+NAMES = frozenset({OVERRIDES, CREATION_RATE, MAX_CONNECTIONS, PER_ADDRESS, IDLE, FRAME})
+"""Settings that `listener_limits` reads."""
+_OF_LISTENERS = frozenset({CREATION_RATE, MAX_CONNECTIONS})
 """Settings that a listener may have of its own, with the prefix listener.name.LISTENER."""
 
 
@@ -32,15 +37,20 @@ class ListenerLimits:
     quotas: ConnectionQuotas
 
 
+def is_of_listener(name: str) -> bool:
+    """Return whether a listener may have this setting of its own: one of limits, or of TLS and SASL."""
+    return is_known(name) or without_prefix(name) in _OF_LISTENERS
+
+
 def listener_limits(values: Settings, listeners: Iterable[str]) -> ListenerLimits:
     """Return the limits of listeners. Raises SettingError for values that no limit can have, and hosts that are not known."""
     return ListenerLimits({name: _server_limits(values, name) for name in listeners}, _connection_quotas(values))
 
 
 def _server_limits(values: Settings, listener: str) -> ServerLimits:
-    idle_ms = values.number("connections.max.idle.ms")
+    idle_ms = values.number(IDLE)
     return ServerLimits(
-        max_frame_bytes=_positive(values, "socket.request.max.bytes"),
+        max_frame_bytes=_positive(values, FRAME),
         max_connections=_positive(values, MAX_CONNECTIONS, listener),
         max_connection_creation_rate=_positive(values, CREATION_RATE, listener),
         idle_timeout_ms=idle_ms if idle_ms > 0 else NEVER_MS,
@@ -64,7 +74,7 @@ def _connection_quotas(values: Settings) -> ConnectionQuotas:
     entries = filter(None, (entry.strip() for entry in (values.text(OVERRIDES) or "").split(",")))
     return ConnectionQuotas(
         values.number(MAX_CONNECTIONS),
-        values.number("max.connections.per.ip"),
+        values.number(PER_ADDRESS),
         dict(map(_override, entries)),
         float(_positive(values, CREATION_RATE)),
     )
