@@ -18,7 +18,7 @@ Part = tuple[MetadataRecord, ...] | RecordColumns
 """Successive records of one or more changes."""
 
 JOINED_RECORDS = 1_000
-"""At most so many records of a decision that is not atomic are one batch."""
+"""At most so many records of a decision that is not atomic are one batch; fewer where the simulator lowers MAX_RECORDS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def payloads(parts: Sequence[Part], metadata_version: int, now_ms: int, *, is_at
     count = sum(map(len, found))
     if is_atomic and count > MAX_RECORDS:
         return too_many(count)
-    if not is_atomic and count > JOINED_RECORDS:
+    if not is_atomic and count > min(JOINED_RECORDS, MAX_RECORDS):
         return _apart(found, metadata_version, now_ms)
     joined = b"".join(_encoded(found, metadata_version))
     if len(joined) > MAX_BYTES:

@@ -28,7 +28,7 @@ from controller_core.model.events import Event
 from controller_core.rules.complete_change import Electing, Target, complete_change
 
 WHOLE_STEPS = 2
-"""Rows of at most so many steps are one: 10,000 partitions, which is one batch of the log. Kafka's brokers take over a batch as a whole, and the
+"""A broker leaves in one step if its rows are those of at most so many: 10,000 partitions, which is one batch of the log. Kafka's brokers take over a batch as a whole, and the
 next one only when they have made themselves leaders of its partitions: 6 s for 5,000 of them on two processors (K1)."""
 
 
@@ -80,7 +80,8 @@ def _step(
 ) -> Step:
     """Change the first rows that need it."""
     may_lead = (set(cluster.may_lead()) | set(returning)) - set(leaving)
-    size = len(rows) if len(rows) <= WHOLE_STEPS * cluster.step_rows else cluster.step_rows
+    is_first = cluster.shutting_down.isdisjoint(leaving)
+    size = len(rows) if is_first and len(rows) <= WHOLE_STEPS * cluster.step_rows else cluster.step_rows
     for begin in range(0, len(rows), max(1, size)):
         end = begin + size
         some = rows[begin:end]
