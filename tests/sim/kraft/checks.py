@@ -6,7 +6,7 @@ compared with that image whenever it has applied something (C15), and each answe
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from controller_core.decisions.broker_requests import ProducerIdBlock
@@ -17,6 +17,7 @@ from controller_core.model.changes import BrokerDefault
 from controller_core.model.cluster import STEP_ROWS
 from controller_core.model.mode_rules import kraft_rules
 from controller_core.quorum.batches import Batch
+from controller_core.shell.kraft.active_term import ActiveTerm
 from controller_core.shell.quorum.wire_batches import encode_log
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_log import MetadataLog, apply_records
@@ -38,6 +39,14 @@ if TYPE_CHECKING:
     from tests.sim.kraft.controller_host import ControllerHost
 
 
+class DecidedAppend(NamedTuple):
+    """The records of one decision in the log, in one batch or several."""
+
+    end_offset: int
+    leaving: frozenset[int]
+    """Brokers that the decision elected nowhere: they shut down, or a part of their partitions had moved off them."""
+
+
 class MetadataChecks:
     """Record of a run. A broken invariant is an AssertionError that names it."""
 
@@ -51,9 +60,8 @@ class MetadataChecks:
         """Epoch in the clean-shutdown file that a process found, by its incarnation."""
         self._passed_over: set[int] = set()
         """Members of ISRs that an unclean election passed over: they leave, with the next batch or after further steps."""
-        self._leaving: dict[tuple[int, int], frozenset[int]] = {}
-        """Brokers that the active controller elected nowhere (they shut down, or a part of their partitions had moved off them) when it
-        decided on the batch that begins at an offset, by epoch and offset."""
+        self._decisions: dict[tuple[int, int], DecidedAppend] = {}
+        """By epoch, and the offset of the first record."""
         self._terms: dict[int, int] = {}
         """Epoch of each active term -> controller."""
         self._blocks: list[tuple[int, int]] = []
@@ -90,7 +98,7 @@ class MetadataChecks:
 
     def _follow(self, batch: Batch, found: Sequence[MetadataRecord]) -> None:
         begin = after = self.log
-        is_whole = self._cluster.wishes.max_records > len(found)
+        decided = self._decisions.get((batch.epoch, batch.base_offset))
         for offset, record in enumerate(found, batch.base_offset):
             before, after = after, apply_records(after, offset, [record])
             check_record(before, after, record, offset)
@@ -98,8 +106,8 @@ class MetadataChecks:
                 self._check_restart(before.newest_image, after.newest_image, record)
             name = type(record).__name__
             self.records[name] = self.records.get(name, 0) + 1
-        self._check_passed_over(batch, found)
-        if is_whole and found:
+        self._check_passed_over(batch, found, decided)
+        if decided is not None and decided.end_offset == batch.end_offset and found:
             may_lose = self._cluster.wishes.unclean or not self._cluster.faults.is_on
             passed_over = check_batch(
                 begin.newest_image, after.newest_image, found, may_lose=may_lose, max_leaving=self._max_leaving
@@ -121,12 +129,19 @@ class MetadataChecks:
         wishes = self._cluster.wishes
         return 1 if wishes.step_rows == STEP_ROWS else wishes.brokers
 
-    def _check_passed_over(self, batch: Batch, found: Sequence[MetadataRecord]) -> None:
+    def appended(self, term: ActiveTerm, begin: int) -> None:
+        """Note that an active term has appended the records of a decision, from an offset on; its state is that before them."""
+        leaving = frozenset(term.cluster.shutting_down)
+        self._decisions[term.epoch, begin] = DecidedAppend(term.end_offset, leaving)
+
+    def _check_passed_over(
+        self, batch: Batch, found: Sequence[MetadataRecord], decided: "DecidedAppend | None"
+    ) -> None:
         """C7: who was passed over leads nothing before it registers again. With steps, it may also leave, or a heartbeat lets it stay."""
         if batch.epoch != self.log.epoch:
             self._passed_over = set()
-        if self._max_leaving > 1:
-            self._passed_over &= self._leaving.get((batch.epoch, batch.base_offset), self._passed_over)
+        if self._max_leaving > 1 and decided is not None:
+            self._passed_over &= decided.leaving
         if not self._passed_over or not found:
             return
         restarted = {one.broker_id for one in found if isinstance(one, RegisterBrokerRecord)}
@@ -172,9 +187,8 @@ class MetadataChecks:
         controller = host.controller
         if controller is None or controller._term is None or not controller.is_active:
             return
-        end = controller._term.epoch, controller._term.end_offset
-        self._leaving[end] = frozenset(controller.cluster.shutting_down)
-        if end == (self.log.epoch, self.log.end_offset) and self.log.transaction is None:
+        is_newest = (controller._term.epoch, controller._term.end_offset) == (self.log.epoch, self.log.end_offset)
+        if is_newest and self.log.transaction is None:
             check_image(self.image, controller.cluster, host.id)
 
     def answers(self, host: "ControllerHost", decided_at: int) -> None:

@@ -149,10 +149,10 @@ class ControllerHost(Host):
                 decided_at = self.end_offset
                 waiting.resume = resume
                 self._waits.append(waiting)
-            if self.node is not None:
-                self.cluster.metadata.decided(self)
 
         resume(None)
+        if self.node is not None:
+            self.cluster.metadata.decided(self)
 
     def _answered(self, decided_at: int, answer: Outcome, done: Callable[[Outcome], None] | None) -> None:
         if done is not None:

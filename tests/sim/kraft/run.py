@@ -9,11 +9,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 from unittest.mock import patch
 
 from controller_core.metadata import batches, payloads
 from controller_core.shell.kraft import follower
+from controller_core.shell.kraft.active_term import ActiveTerm
 from tests.sim.kraft.cluster import KRaftCluster
+from tests.sim.kraft.controller_host import ControllerHost
 from tests.sim.kraft.swarm import Wishes, draw
 
 FAULTS_MS = 8_000
@@ -78,11 +81,21 @@ def run(seed: int, wishes: Wishes | None = None, *, faults_ms: int = FAULTS_MS) 
 
 @contextmanager
 def _simulated(max_records: int) -> Iterator[None]:
-    """Let batches be small, and let nothing depend on how long a computation takes."""
+    """Let batches be small, note which are of one decision, and let nothing depend on how long a computation takes."""
+    append = ActiveTerm._append_parts
+
+    def noted(term: ActiveTerm, *parts: Any, **options: Any) -> int:
+        begin = append(term, *parts, **options)
+        host = term._quorum
+        assert isinstance(host, ControllerHost)
+        host.cluster.metadata.appended(term, begin)
+        return begin
+
     with (
         patch.object(follower, "SLICE_S", math.inf),
         patch.object(batches, "MAX_RECORDS", max_records),
         patch.object(payloads, "MAX_RECORDS", max_records),
+        patch.object(ActiveTerm, "_append_parts", noted),
     ):
         yield
 
