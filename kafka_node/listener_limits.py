@@ -1,13 +1,16 @@
-"""Limits of the listeners, from Kafka's settings of the network.
+"""Limits of the listeners, from Kafka's settings of the network, which may change while the process runs.
 
 num.network.threads has no effect: one event loop serves all connections (ADR 51). Source: SocketServerConfigs, and ConnectionQuotas for the
 values that a listener may have of its own and for names of hosts.
 """
 
+import asyncio
+import logging
 import re
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.setting_rules import SettingError
@@ -17,6 +20,8 @@ from kafka_wire.net.connection_quotas import ConnectionQuotas
 from kafka_wire.net.request_channel import RequestChannel
 from kafka_wire.net.server import ServerLimits
 
+log = logging.getLogger(__name__)
+
 OVERRIDES = "max.connections.per.ip.overrides"
 CREATION_RATE = "max.connection.creation.rate"
 MAX_CONNECTIONS = "max.connections"
@@ -25,6 +30,8 @@ IDLE = "connections.max.idle.ms"
 FRAME = "socket.request.max.bytes"
 NAMES = frozenset({OVERRIDES, CREATION_RATE, MAX_CONNECTIONS, PER_ADDRESS, IDLE, FRAME})
 """Settings that `listener_limits` reads."""
+_DYNAMIC = (OVERRIDES, CREATION_RATE, MAX_CONNECTIONS, PER_ADDRESS)
+"""Those of them that may change while the process runs."""
 _OF_LISTENERS = frozenset({CREATION_RATE, MAX_CONNECTIONS})
 """Settings that a listener may have of its own, with the prefix listener.name.LISTENER."""
 
@@ -45,6 +52,52 @@ def is_of_listener(name: str) -> bool:
 def listener_limits(values: Settings, listeners: Iterable[str]) -> ListenerLimits:
     """Return the limits of listeners. Raises SettingError for values that no limit can have, and hosts that are not known."""
     return ListenerLimits({name: _server_limits(values, name) for name in listeners}, _connection_quotas(values))
+
+
+class LimitedServer(Protocol):
+    """A listener."""
+
+    def change_limits(self, limits: ServerLimits) -> None:
+        """Apply other limits."""
+
+
+class DynamicLimits:
+    """Applies settings that change while the process runs, in the order in which they change."""
+
+    def __init__(self, limits: ListenerLimits, servers: Mapping[str, LimitedServer]) -> None:
+        """`limits` are those of the properties file, `servers` the open listeners by name."""
+        self._limits = limits
+        self._servers = servers
+        self._present: tuple[str | None, ...] | None = None
+        self._wanted: Settings | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def follow(self, values: Settings) -> None:
+        """Apply settings if they differ from the present ones. Values that no limit can have are logged, and change nothing."""
+        texts = tuple(values.text(name) for name in _DYNAMIC)
+        if texts == self._present:
+            return
+        self._present, self._wanted = texts, values
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._apply(), name="change limits of listeners")
+
+    async def _apply(self) -> None:
+        while self._wanted is not None:
+            values, self._wanted = self._wanted, None
+            try:
+                # A thread, since hosts are resolved.
+                found = await asyncio.to_thread(listener_limits, values, list(self._servers))
+            except SettingError as error:
+                log.error("Limits of connections did not change", extra={"error": str(error)})
+                continue
+            self._limits.quotas.change_limits(found.quotas)
+            for name, server in self._servers.items():
+                server.change_limits(found.by_listener[name])
+
+    def close(self) -> None:
+        """End the change that is being applied."""
+        if self._task is not None:
+            self._task.cancel()
 
 
 def _server_limits(values: Settings, listener: str) -> ServerLimits:

@@ -67,6 +67,12 @@ class Admission:
             self._admit(accepted, host)
         return pause_s
 
+    def change_limits(self, limits: ServerLimits) -> None:
+        """Apply other limits to the connections that are accepted from now on."""
+        self._limits = limits
+        self.creation_rate.limit = limits.max_connection_creation_rate
+        self._is_full = False
+
     def release(self, host: str) -> None:
         """Note the end of an admitted connection."""
         self._quotas.release(host)

@@ -82,6 +82,13 @@ class ConnectionQuotas:
         self._counts: dict[Host, int] = {}
         self._connections: set[Excess] = set()
 
+    def change_limits(self, other: "ConnectionQuotas") -> None:
+        """Apply the limits of others to further connections; those that are counted stay."""
+        self.max_connections = other.max_connections
+        self.max_per_address = other.max_per_address
+        self.overrides = other.overrides
+        self.creation_rate.limit = other.creation_rate.limit
+
     def count(self, host: Host) -> int:
         """Return the count of connections of an address."""
         return self._counts.get(_normalized(host), 0)

@@ -105,6 +105,11 @@ class Server:
         self._check_times()
         return self
 
+    def change_limits(self, limits: ServerLimits) -> None:
+        """Apply other limits while the server runs; connections that exceed them stay."""
+        self.limits = limits
+        self.admission.change_limits(limits)
+
     @property
     def connection_count(self) -> int:
         """Count of open connections."""

@@ -6,6 +6,7 @@ from uuid import UUID
 from kafka_node.authorization.acls import Acls
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.resource_types import ConfigResourceType
+from kafka_node.listener_limits import DynamicLimits
 from kafka_wire.errors import ErrorCode
 from kafka_wire.sasl.scram_keys import ScramCredential
 from kafka_wire.topic_partition import TopicPartition
@@ -21,13 +22,20 @@ class ControlSide:
     """Implements BrokerSide. `settings` are those of the properties file."""
 
     def __init__(
-        self, broker: Broker, logs: LogManager, settings: Settings, acls: PresentAcls, credentials: PresentCredentials
+        self,
+        broker: Broker,
+        logs: LogManager,
+        settings: Settings,
+        acls: PresentAcls,
+        credentials: PresentCredentials,
+        limits: DynamicLimits | None = None,
     ) -> None:
         self._broker = broker
         self._logs = logs
         self._settings = settings
         self._acls = acls
         self._credentials = credentials
+        self._limits = limits
 
     def set_view(self, view: MetadataView) -> None:
         """Replace the metadata, and let logs and replicas follow the configs that changed."""
@@ -37,6 +45,8 @@ class ControlSide:
         if settings != self._broker.settings:
             self._broker.settings = settings
             self._logs.reconfigure_all(log_manager_settings(settings))
+            if self._limits is not None:
+                self._limits.follow(settings)
             changed = set(view.topics)
         else:
             changed = _changed_topics(before, view)

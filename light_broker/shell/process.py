@@ -20,7 +20,7 @@ from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.guard import Guard
 from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.http_probes import LightProbeServer
-from kafka_node.listener_limits import listener_limits, request_channel
+from kafka_node.listener_limits import DynamicLimits, listener_limits, request_channel
 from kafka_node.network_metrics import NetworkMetrics
 from kafka_node.security.endpoints import Endpoint
 from kafka_node.security.listeners import demands_of_listener
@@ -146,7 +146,9 @@ class BrokerProcess:
             stack.push_async_callback(self._replicate(broker).close)
             if opened.state_file is not None:
                 opened.state_file.count_start()
-            side = ControlSide(broker, self.logs, self.settings.values, self._acls, self._credentials)
+            limits = DynamicLimits(self._limits, self._servers)
+            stack.callback(limits.close)
+            side = ControlSide(broker, self.logs, self.settings.values, self._acls, self._credentials, limits)
             stack.push_async_callback(control.close)
             await control.start(side)
             stack.push_async_callback(self._close_listeners)

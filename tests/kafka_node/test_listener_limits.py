@@ -6,9 +6,10 @@ import pytest
 
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.setting_rules import SettingError
-from kafka_node.listener_limits import OVERRIDES, ListenerLimits, listener_limits
+from kafka_node.listener_limits import OVERRIDES, DynamicLimits, ListenerLimits, listener_limits
 from kafka_wire.net.limits import ServerLimits
 from light_broker.shell.settings_reading import read_settings
+from tests.waiting import until
 
 
 def limits(values: dict[str, str], *listeners: str) -> ListenerLimits:
@@ -76,3 +77,43 @@ def test_a_limit_that_cannot_be_used_ends_the_start_in_words(values: dict[str, s
     """Host names that have no address among them (Kafka: UnknownHostException)."""
     with pytest.raises(SettingError, match=re.escape(words)):
         limits(values)
+
+
+class FakeServer:
+    """Keeps the limits that it gets."""
+
+    def __init__(self) -> None:
+        self.found: list[int] = []
+
+    def change_limits(self, limits: ServerLimits) -> None:
+        """Note the limit of connections."""
+        self.found.append(limits.max_connections)
+
+
+async def test_changed_settings_apply_while_the_process_runs() -> None:
+    """DynamicBrokerConfig: limits of all nodes and of this one; a listener's own limit in the file stays."""
+    file = Settings(1, {"max.connections": "9", "listener.name.own.max.connections": "3"})
+    present = listener_limits(file, ("PLAINTEXT", "OWN"))
+    plain, own = FakeServer(), FakeServer()
+    dynamic = DynamicLimits(present, {"PLAINTEXT": plain, "OWN": own})
+
+    dynamic.follow(file.with_dynamic({"max.connections": "8"}, {"max.connections.per.ip": "2"}))
+    await until(lambda: bool(plain.found))
+    dynamic.follow(file.with_dynamic({"max.connections": "7"}, {}))
+    await until(lambda: len(plain.found) == 2)
+
+    assert (plain.found, own.found) == ([8, 7], [3, 3])
+    assert (present.quotas.max_connections, present.quotas.max_per_address) == (7, 2**31 - 1)
+
+
+async def test_settings_that_no_limit_can_have_are_logged_and_change_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """A broker accepts them: whether a host is known may differ between nodes."""
+    file = Settings(1, {"max.connections": "9"})
+    present, server = listener_limits(file, ("PLAINTEXT",)), FakeServer()
+    dynamic = DynamicLimits(present, {"PLAINTEXT": server})
+
+    dynamic.follow(file.with_dynamic({OVERRIDES: "no host:5"}, {}))
+    await until(lambda: bool(caplog.records))
+
+    assert [record.message for record in caplog.records] == ["Limits of connections did not change"]
+    assert (present.quotas.max_connections, server.found) == (9, [])

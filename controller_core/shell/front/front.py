@@ -131,6 +131,11 @@ class Front:
             quotas=quotas,
         )
 
+    def change_limits(self, limits: ServerLimits) -> None:
+        """Apply other limits while the front listens."""
+        assert self._server is not None
+        self._server.change_limits(limits)
+
     def request_bytes(self, key: int, _version: int) -> int:
         """Return the largest frame that is accepted for requests of an API."""
         if key in self._own:

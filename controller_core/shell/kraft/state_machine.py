@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping
+from itertools import zip_longest
 from random import SystemRandom
 
 from controller_core.shell.front.handler import RequestHandler
+from controller_core.shell.kraft.admin.describe_configs import present_settings
 from controller_core.shell.kraft.admin.security_table import SERVED as SECURITY_SERVED
 from controller_core.shell.kraft.admin.topics_table import SERVED as TOPICS_SERVED
 from controller_core.shell.kraft.admin.topics_table import topic_handlers
@@ -21,8 +23,10 @@ from controller_core.shell.quorum.settings import QuorumSettings
 from controller_core.shell.quorum.state_machine import Place
 from kafka_log.format.names import BOOTSTRAP_CHECKPOINT
 from kafka_metadata.failures import MetadataError
+from kafka_metadata.image import ConfigResource
 from kafka_metadata.record_codec import decode_record
-from kafka_metadata.records import MetadataRecord
+from kafka_metadata.records import MetadataRecord, ResourceType
+from kafka_node.describe_configs import CLUSTER_DEFAULT
 from kafka_node.versions import BrokerVersions
 from kafka_wire.api import ApiKey
 from kafka_wire.failures import WireError
@@ -49,6 +53,10 @@ class KRaftStateMachine:
             place.driver.listeners.update,
             KRaftMetrics(place.registry),
         )
+        self._file = place.settings.values
+        self._change_settings = place.change_settings
+        self._own_configs: tuple[object, ...] = ()
+        self.controller.on_advanced.append(self._follow_settings)
         self._upkeep = Upkeep(self.controller, place.settings.controller, place.settings.log.max_idle_interval_ms)
         first = place.settings.controller_listener_names[0]
         self._registrar = Registrar(place.driver, self.controller, first, place.members)
@@ -77,6 +85,17 @@ class KRaftStateMachine:
         """Compute the gauges."""
         node = self._driver.node
         self.controller.update_metrics(0 if node is None else node.log.high_watermark)
+
+    def _follow_settings(self, _size_bytes: int) -> None:
+        """Apply the dynamic configs of all nodes and of this one, once they have changed."""
+        image = self.controller.committed_image
+        names = CLUSTER_DEFAULT, str(self._file.node_id)
+        configs = tuple(image.configs.get(ConfigResource(ResourceType.BROKER, name)) for name in names)
+        # An image shares with the one before what has not changed.
+        if all(one is other for one, other in zip_longest(configs, self._own_configs)):
+            return
+        self._own_configs = configs
+        self._change_settings(present_settings(self._file, image))
 
     def start(self) -> None:
         """Begin to apply the log."""

@@ -48,7 +48,7 @@ from controller_core.shell.quorum.wire_requests import LogTopic
 from kafka_log.errors import CorruptLogError, LogError, UnreadableFileError
 from kafka_log.format.roll import LogSettings
 from kafka_log.format.text_files import MetaProperties
-from kafka_node.listener_limits import listener_limits
+from kafka_node.listener_limits import DynamicLimits, listener_limits
 from kafka_node.probes import ProbeServer
 from kafka_node.security.credentials import CredentialSource
 from kafka_node.security.renewal import Renewal
@@ -137,7 +137,11 @@ class QuorumProcess:
             identity = complete_directory_ids(self.settings)
             driver = self.driver = self._open(stack)
             if self._make_state_machine is not None:
-                place = Place(driver, self.settings, identity, self._advertised, self._members, self._registry)
+                dynamic = DynamicLimits(self._limits, self._fronts)
+                stack.callback(dynamic.close)
+                place = Place(
+                    driver, self.settings, identity, self._advertised, self._members, self._registry, dynamic.follow
+                )
                 self.state_machine = self._make_state_machine(place)
                 self._scram_users.source = self.state_machine.scram_users
             await self._listen(stack, driver, str(identity.cluster_id))

@@ -12,6 +12,7 @@ from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.settings import QuorumSettings
 from kafka_log.format.text_files import MetaProperties
 from kafka_node.authorization.guard import Guard
+from kafka_node.configs.layered_settings import Settings
 from kafka_node.security.credentials import CredentialSource
 from kafka_node.versions import BrokerVersions
 from kafka_wire.api import ApiKey
@@ -67,6 +68,8 @@ class Place:
     """Settings of connections to other controllers."""
     registry: CollectorRegistry
     """For metrics of the state machine."""
+    change_settings: Callable[[Settings], None]
+    """Applies settings that have changed in the metadata."""
 
 
 MakeStateMachine = Callable[[Place], StateMachine]

@@ -1,6 +1,7 @@
 """The process of a standalone broker."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,23 @@ async def test_a_changed_config_takes_effect_without_a_restart(tmp_path: Path) -
 
         assert await produce(process, "orders", "x" * 2000) is ErrorCode.NONE
         assert process.broker.view.dynamic_configs(ConfigResource(ConfigResourceType.TOPIC, "orders")) == {}
+
+
+async def test_a_changed_limit_of_connections_takes_effect_without_a_restart(tmp_path: Path) -> None:
+    """Dynamic configs of brokers (KIP-226, KIP-402). Connections that exceed the new limit stay."""
+    change = {"name": "max.connections.per.ip", "config_operation": 0, "value": "1"}
+    resource = {"resource_type": ConfigResourceType.BROKER, "resource_name": "", "configs": [change]}
+    async with standalone(tmp_path) as process, client_of(process) as client:
+        body = {"resources": [resource], "validate_only": False}
+        await client.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, body, timeout_ms=TIMEOUT_MS)
+        while True:
+            reader, writer = await asyncio.open_connection(HOST, process.ports["PLAINTEXT"])
+            with suppress(TimeoutError):
+                # The limit applies a moment after the answer: hosts in it are resolved first.
+                assert await asyncio.wait_for(reader.read(), 0.05) == b""
+                break
+            writer.close()
+        assert await topics_of(client) == {}
 
 
 async def test_api_versions_shows_produce_from_version_0(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from controller_core.shell.kraft.state_machine import KRaftStateMachine
 from controller_core.shell.quorum.process import NodeOptions, QuorumProcess
+from kafka_metadata.records import ResourceType
 from kafka_node.authorization.settings import STANDARD_AUTHORIZER
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -69,3 +70,23 @@ async def test_a_scram_user_of_the_format_logs_in_and_has_the_rights_of_the_acls
     assert created["results"][0]["error_code"] == ErrorCode.NONE
     assert [each["resource_name"] for each in allowed["resources"]] == ["kafka-cluster"]
     assert refused["results"][0]["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+async def test_a_dynamic_limit_of_connections_takes_effect_without_a_restart(port: int) -> None:
+    """Dynamic configs of the controller itself (KIP-226, KIP-919): at most one connection of an address, and that is open."""
+    change = {"name": "max.connections.per.ip", "config_operation": 0, "value": "1"}
+    resource = {"resource_type": ResourceType.BROKER, "resource_name": "", "configs": [change]}
+    body: Body = {"resources": [resource], "validate_only": False}
+    altered = await sent(port, "admin", ApiKey.INCREMENTAL_ALTER_CONFIGS, body)
+
+    assert altered["responses"][0]["error_code"] == ErrorCode.NONE
+    while True:
+        (_, first), (reader, second) = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        try:
+            assert await asyncio.wait_for(reader.read(), 0.05) == b""
+            break
+        except TimeoutError:
+            continue  # Not applied yet; the test's time limit ends the loop.
+        finally:
+            first.close()
+            second.close()
