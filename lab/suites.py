@@ -256,7 +256,9 @@ def run_parts(chosen: Sequence[Part], arguments: Sequence[str], folder: Path) ->
         run = _start(command, prefix=part.prefix, piped=True, is_session=part.is_session)
         runs.append(run)
         _pass_on(part.name, run)
-        return recorded, run.wait()
+        status, used_s = wait_for(run)
+        _show(f"{part.name:>8} | used {used_s:.0f} s of a processor, with brokers and other processes that it started")
+        return recorded, status
 
     pool = ThreadPoolExecutor(len(chosen))
     try:
@@ -289,6 +291,13 @@ def _pass_on(name: str, run: subprocess.Popen[str]) -> None:
     for line in run.stdout:
         sys.stdout.write(f"{name:>8} | {line}")
         sys.stdout.flush()
+
+
+def wait_for(run: subprocess.Popen[str]) -> tuple[int, float]:
+    """Wait for a run; return its exit status, and the processor seconds of it and of all processes that it has waited for."""
+    _, status, used = os.wait4(run.pid, 0)
+    run.returncode = os.waitstatus_to_exitcode(status)
+    return run.returncode, used.ru_utime + used.ru_stime
 
 
 def _end(run: subprocess.Popen[str]) -> None:

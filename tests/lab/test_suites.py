@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.suites import ON_CLUSTERS, PLAIN_TRACEBACKS, ROOT, Part, names_tests, parts, quick_parts, verdict
+from lab.suites import ON_CLUSTERS, PLAIN_TRACEBACKS, ROOT, Part, names_tests, parts, quick_parts, verdict, wait_for
 
 OK, FAILED, NONE = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED
 
@@ -118,3 +118,14 @@ def test_a_traceback_out_of_the_garbage_collector_affects_no_report(tmp_path: Pa
         timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_processor_time_of_a_run_includes_the_processes_that_it_waited_for() -> None:
+    """Brokers are most of the work of the runs with clusters."""
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+    script = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {busy!r}])\nsys.exit(3)"
+    run = subprocess.Popen([sys.executable, "-c", script], text=True)
+
+    status, used_s = wait_for(run)
+    assert status == run.returncode == 3
+    assert used_s >= 0.3
