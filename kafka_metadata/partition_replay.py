@@ -119,9 +119,7 @@ def without_elr(partition: PartitionRecord) -> PartitionRecord:
 
 def _directories(directories: Uuids, replicas: int) -> Uuids:
     """Return a directory for each replica; if all are unknown, as many as there are replicas."""
-    if not directories or (
-        directories[0] == MIGRATING_DIRECTORY and directories.count(MIGRATING_DIRECTORY) == len(directories)
-    ):
+    if all(directory.int == MIGRATING_DIRECTORY.int for directory in directories):
         return (MIGRATING_DIRECTORY,) * replicas
     if len(directories) != replicas:
         raise MetadataError(f"there are {replicas} replicas and {len(directories)} directories")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from heapq import merge
 from itertools import pairwise
 from operator import itemgetter
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -23,7 +24,7 @@ from kafka_metadata.records import (
     PartitionRecord,
 )
 from kafka_wire.record_column_decoder import decode_columns
-from kafka_wire.record_columns import RecordColumns
+from kafka_wire.record_columns import Lists, RecordColumns
 from kafka_wire.records import batches_of_records
 
 FEWEST_RECORDS = 20
@@ -91,7 +92,10 @@ def _by_codec(batch: bytes) -> Iterator[tuple[int, MetadataRecord]]:
 
 
 def partition_records(columns: RecordColumns) -> Iterator[PartitionRecord]:
-    """Yield the records of columns of PartitionRecords, each with the values that the codec gives."""
+    """Yield the records of columns of PartitionRecords, each with the values that the codec gives.
+
+    Eligible replicas that a record does not have are empty lists, as in images: `new_partition` else makes a second object of each record.
+    """
     uuid_of = _Uuids().__getitem__
     count = len(columns)
     numbers, lists = columns.numbers, columns.lists
@@ -105,13 +109,18 @@ def partition_records(columns: RecordColumns) -> Iterator[PartitionRecord]:
         numbers["leader"].tolist(),
         numbers["leader_epoch"].tolist(),
         numbers["partition_epoch"].tolist(),
-        tuples(lists.get("removing_replicas"), count, ()),
-        tuples(lists.get("adding_replicas"), count, ()),
+        _or_empty(lists.get("removing_replicas"), count),
+        _or_empty(lists.get("adding_replicas"), count),
         [LeaderRecoveryState.RECOVERED] * count if recovery is None else recovery.tolist(),
         (tuple(map(uuid_of, one or ())) for one in tuples(lists.get("directories"), count)),
-        tuples(lists.get("eligible_leader_replicas"), count),
-        tuples(lists.get("last_known_elr"), count),
+        _or_empty(lists.get("eligible_leader_replicas"), count),
+        _or_empty(lists.get("last_known_elr"), count),
     )
+
+
+def _or_empty(column: Lists | None, count: int) -> list[Any]:
+    """Return the lists of all records as tuples, empty ones for those that a record does not have."""
+    return [()] * count if column is None else [one or () for one in tuples(column, count)]
 
 
 def change_records(columns: RecordColumns) -> Iterator[PartitionChangeRecord]:

@@ -75,15 +75,20 @@ class _Partitions:
         self._cluster = cluster
         self._found: dict[str, dict[int, PartitionRecord]] = {}
         """By topic and partition."""
+        self._topic_id: UUID | None = None
+        self._topic = ""
+        """The topic of the last record: successive ones mostly are of the same, and share the object of its id."""
 
     def add(self, record: PartitionRecord | PartitionChangeRecord) -> None:
         """Add a record. Raises MetadataError."""
-        topic = topic_name(self._cluster, record.topic_id)
-        of_topic = self._found.setdefault(topic, {})
+        if record.topic_id is not self._topic_id:
+            self._topic = topic_name(self._cluster, record.topic_id)
+            self._topic_id = record.topic_id
+        of_topic = self._found.setdefault(self._topic, {})
         if isinstance(record, PartitionRecord):
             of_topic[record.partition_id] = new_partition(record)
             return
-        known = of_topic.get(record.partition_id) or self._known(topic, record)
+        known = of_topic.get(record.partition_id) or self._known(self._topic, record)
         of_topic[record.partition_id] = changed_partition(known, record)
 
     def _known(self, topic: str, record: PartitionChangeRecord) -> PartitionRecord:
@@ -93,7 +98,7 @@ class _Partitions:
         """Change the cluster's state."""
         if self._found:
             apply(self._cluster, _replayed(self._found))
-        self._found = {}
+        self._found, self._topic_id = {}, None
 
 
 def row_of(cluster: Cluster, topic: str, partition: int) -> int:

@@ -152,10 +152,10 @@ def _changed_lists(changed: Lists | None, before: IntArray) -> IntArray:
     return np.where((changed.lengths == ABSENT)[:, None], widen(before, width), after).astype(np.int32, copy=False)
 
 
-def tuples(column: Lists | None, count: int, missing: tuple[()] | None = None) -> list[Any]:
-    """Return the lists of all records as tuples; None for one that a record does not have, `missing` if the column is missing."""
+def tuples(column: Lists | None, count: int) -> list[Any]:
+    """Return the lists of all records as tuples; None for one that a record does not have."""
     if column is None:
-        return [missing] * count
+        return [None] * count
     lengths, values = column.lengths.tolist(), column.values.tolist()
     width = column.values.shape[1]
     return [
