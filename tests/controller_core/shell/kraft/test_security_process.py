@@ -77,16 +77,18 @@ async def test_a_dynamic_limit_of_connections_takes_effect_without_a_restart(por
     change = {"name": "max.connections.per.ip", "config_operation": 0, "value": "1"}
     resource = {"resource_type": ResourceType.BROKER, "resource_name": "", "configs": [change]}
     body: Body = {"resources": [resource], "validate_only": False}
+    await sent(port, "admin", ApiKey.DESCRIBE_ACLS, acl_filter(None))
+    _, kept = await asyncio.open_connection("127.0.0.1", port)
     altered = await sent(port, "admin", ApiKey.INCREMENTAL_ALTER_CONFIGS, body)
 
     assert altered["responses"][0]["error_code"] == ErrorCode.NONE
     while True:
-        (_, first), (reader, second) = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
             assert await asyncio.wait_for(reader.read(), 0.05) == b""
             break
         except TimeoutError:
             continue  # Not applied yet; the test's time limit ends the loop.
         finally:
-            first.close()
-            second.close()
+            writer.close()
+    kept.close()
