@@ -3,7 +3,6 @@
 Each resource has an error of its own. Source: ConfigHelper.handleDescribeConfigsRequest, ConfigHelperUtils.
 """
 
-import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.guard import Ask
 from kafka_node.authorization.needs import CODES
 from kafka_node.configs.described_configs import (
+    UNKNOWN_TYPE,
     ConfigEntry,
     ConfigSource,
     broker_entry,
@@ -28,7 +28,7 @@ from kafka_node.configs.documentation import (
 )
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.resource_config_table import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS
-from kafka_node.configs.resource_types import ConfigResourceType, resource_type_name
+from kafka_node.configs.resource_types import NODE_ID, ConfigResourceType, resource_type_name
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.logger_levels import logger_levels
@@ -43,7 +43,7 @@ CLUSTER_DEFAULT = ""
 _JUDGED_AS = {ConfigResourceType.TOPIC: ResourceType.TOPIC, ConfigResourceType.GROUP: ResourceType.GROUP}
 """Types whose resources have ACLs of their own; all others belong to the cluster."""
 
-_DOCUMENTATION = {
+_DOCUMENTATION: Mapping[ConfigResourceType, Callable[[str], str | None]] = {
     ConfigResourceType.TOPIC: topic_documentation,
     ConfigResourceType.BROKER: setting_documentation,
     ConfigResourceType.CLIENT_METRICS: client_metrics_documentation,
@@ -54,12 +54,6 @@ _NO_ERROR: Body = {"error_code": ErrorCode.NONE, "error_message": ""}
 """Kafka's message of success is empty here, where others have none."""
 
 NOT_AN_ID = "Broker id must be an integer, but it is: {}"
-
-UNKNOWN_WIRE_TYPE = 0
-"""Type of a value that no definition describes (DescribeConfigsResponse.ConfigType)."""
-
-_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
-"""Id of a node in text; Java's largest int has ten digits."""
 
 Entries = Sequence[ConfigEntry] | Failure
 Select = Callable[[Iterable[str]], Iterable[str]]
@@ -145,7 +139,7 @@ def _broker_entries(node: DescribedNode, name: str, select: Select) -> Entries:
     settings = node.settings
     if name == CLUSTER_DEFAULT:
         return [cluster_default_entry(each, settings, node.dynamic) for each in select(sorted(settings.cluster))]
-    if not _INTEGER.fullmatch(name):
+    if not NODE_ID.fullmatch(name):
         return Failure(ErrorCode.INVALID_REQUEST, NOT_AN_ID.format(name))
     if int(name) != settings.node_id:
         words = f"Unexpected broker id, expected {settings.node_id} or empty string, but received {name}"
@@ -156,13 +150,13 @@ def _broker_entries(node: DescribedNode, name: str, select: Select) -> Entries:
 def _logger_entries(node_id: int, name: str, select: Select) -> Entries:
     if not name:
         return Failure(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
-    if not _INTEGER.fullmatch(name):
+    if not NODE_ID.fullmatch(name):
         return Failure(ErrorCode.INVALID_REQUEST, NOT_AN_ID.format(name))
     if int(name) != node_id:
         return Failure(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node_id} but received {name}")
     levels = logger_levels()
     return [
-        ConfigEntry(each, levels[each], ConfigSource.DYNAMIC_BROKER_LOGGER, (), False, False, UNKNOWN_WIRE_TYPE)
+        ConfigEntry(each, levels[each], ConfigSource.DYNAMIC_BROKER_LOGGER, (), False, False, UNKNOWN_TYPE)
         for each in select(levels)
     ]
 
@@ -175,7 +169,7 @@ def _setting_names(settings: Settings) -> Iterator[str]:
 
 def _config(entry: ConfigEntry, kind: int, request: Body) -> Body:
     synonyms = entry.synonyms if request["include_synonyms"] else ()
-    documentation = _DOCUMENTATION.get(ConfigResourceType(kind), _undocumented)
+    documentation = _DOCUMENTATION.get(ConfigResourceType(kind)) if request["include_documentation"] else None
     return {
         "name": entry.name,
         "value": entry.value,
@@ -184,12 +178,8 @@ def _config(entry: ConfigEntry, kind: int, request: Body) -> Body:
         "is_sensitive": entry.is_sensitive,
         "synonyms": [{"name": one.name, "value": one.value, "source": one.source} for one in synonyms],
         "config_type": entry.wire_type,
-        "documentation": documentation(entry.name) if request["include_documentation"] else None,
+        "documentation": None if documentation is None else documentation(entry.name),
     }
-
-
-def _undocumented(_name: str) -> None:
-    """Return None: loggers are not documented."""
 
 
 def created_configs(own: Mapping[str, str], settings: Settings) -> list[Body]:

@@ -5,12 +5,11 @@ LogLevelConfig of Kafka 4.3.
 """
 
 import logging
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from kafka_node.configs.alterations import AlterOperation
-from kafka_node.configs.resource_types import ConfigResourceType
+from kafka_node.configs.resource_types import NODE_ID, ConfigResourceType
 from kafka_node.outcomes import error_fields
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
@@ -33,9 +32,6 @@ LEVELS: Mapping[str, int] = MappingProxyType(
 )
 """Kafka's names, in the order of its message."""
 
-_NODE_ID = re.compile(r"[+-]?[0-9]{1,10}")
-"""As Java reads an int."""
-
 
 def logger_levels() -> dict[str, str]:
     """Return the level of each logger; one without a level of its own has that of the first above it that has one."""
@@ -48,28 +44,31 @@ def _level_name(logger: logging.Logger) -> str:
     return max((number, name) for name, number in LEVELS.items() if number <= max(level, TRACE))[1]
 
 
-def split_loggers(body: Body) -> tuple[Body, list[Body]]:
-    """Return a request of IncrementalAlterConfigs without its loggers, and these."""
+async def alter_with_loggers(
+    node_id: int, body: Body, may_change: Callable[[], bool], alter: Callable[[Body], Awaitable[Body]]
+) -> Body:
+    """Answer IncrementalAlterConfigs: all other resources by `alter`, then the loggers of this process.
+
+    `may_change` returns whether the caller may change loggers.
+    """
     loggers = [each for each in body["resources"] if each["resource_type"] == ConfigResourceType.BROKER_LOGGER]
+    if not loggers:
+        return await alter(body)
     others = [each for each in body["resources"] if each["resource_type"] != ConfigResourceType.BROKER_LOGGER]
-    return {**body, "resources": others}, loggers
+    answer = await alter({**body, "resources": others}) if others else {"responses": []}
+    is_allowed = may_change()
+    changed = [_altered(node_id, each, is_allowed=is_allowed, validate_only=body["validate_only"]) for each in loggers]
+    return {**answer, "responses": [*answer["responses"], *changed]}
 
 
-def logger_responses(node_id: int, resources: Sequence[Body], *, may_change: bool, validate_only: bool) -> list[Body]:
-    """Return the answers of IncrementalAlterConfigs about loggers; `may_change` is whether the caller has the right."""
+def _altered(node_id: int, resource: Body, *, is_allowed: bool, validate_only: bool) -> Body:
     denied = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    return [
-        {
-            **error_fields(
-                alter_logger_levels(node_id, each, validate_only=validate_only)
-                if may_change
-                else Failure(denied, denied.message)
-            ),
-            "resource_type": each["resource_type"],
-            "resource_name": each["resource_name"],
-        }
-        for each in resources
-    ]
+    outcome = Failure(denied, denied.message)
+    return {
+        **error_fields(alter_logger_levels(node_id, resource, validate_only=validate_only) if is_allowed else outcome),
+        "resource_type": resource["resource_type"],
+        "resource_name": resource["resource_name"],
+    }
 
 
 def alter_logger_levels(node_id: int, resource: Body, *, validate_only: bool) -> Failure | None:
@@ -82,7 +81,7 @@ def alter_logger_levels(node_id: int, resource: Body, *, validate_only: bool) ->
 
 
 def _node_failure(node_id: int, name: str) -> Failure | None:
-    if not _NODE_ID.fullmatch(name):
+    if not NODE_ID.fullmatch(name):
         return Failure(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
     if int(name) != node_id:
         return Failure(ErrorCode.INVALID_REQUEST, f"Unexpected node id. Expected {node_id}, but received {int(name)}")

@@ -10,14 +10,12 @@ from typing import TypeVar
 import numpy as np
 
 from controller_core.decisions.directory_transitions import set_directories, set_first_directories
-from controller_core.model import Cluster, Deletion, IntArray, Topic, changes
+from controller_core.model import Cluster, Deletion, IntArray, changes
+from controller_core.model.cluster import NO_ROW
 from controller_core.model.ids import INITIAL_LEADER_EPOCH
 from kafka_node.configs.topic_configs import config_value
 
 Key = TypeVar("Key")
-
-NO_ROW = -1
-"""Row of a partition that is new."""
 
 MIN_ISR = "min.insync.replicas"
 """Topic configuration with which the members of an ISR are eligible leader replicas when they leave it (KIP-966)."""
@@ -86,8 +84,8 @@ def _replayed_rows(change: changes.PartitionsReplayed, cluster: Cluster) -> IntA
     topics = [cluster.topics[name] for name, _ in change.topics]
     ends = list(accumulate(count for _, count in change.topics))
     places = [slice(begin, end) for begin, end in pairwise((0, *ends))]
-    known = [_known_rows(cluster, topic, change.partitions[place]) for topic, place in zip(topics, places, strict=True)]
-    rows = np.concatenate(known)
+    known = (cluster.rows_of(topic, change.partitions[place]) for topic, place in zip(topics, places, strict=True))
+    rows = np.concatenate(list(known))
     is_new = rows == NO_ROW
     if is_new.any():
         indices = np.repeat([topic.index for topic in topics], [count for _, count in change.topics])
@@ -96,14 +94,6 @@ def _replayed_rows(change: changes.PartitionsReplayed, cluster: Cluster) -> IntA
             with_new = np.concatenate((topic.rows, rows[place][is_new[place]]))
             topic.rows = with_new[np.argsort(cluster.columns.partition[with_new], kind="stable")]
     return rows
-
-
-def _known_rows(cluster: Cluster, topic: Topic, partitions: IntArray) -> IntArray:
-    """Return the rows of partitions of a topic, NO_ROW for those that are new."""
-    if not len(topic.rows):
-        return np.full_like(partitions, NO_ROW)
-    known = dict(zip(cluster.columns.partition[topic.rows].tolist(), topic.rows.tolist(), strict=True))
-    return np.array([known.get(partition, NO_ROW) for partition in partitions.tolist()], dtype=np.int32)
 
 
 def _set_first_states(cluster: Cluster, rows: IntArray, change: changes.TopicAdded | changes.PartitionsAdded) -> None:

@@ -119,9 +119,8 @@ def _clear_elr(change: changes.ElrCleared, _cluster: Cluster) -> Iterator[Metada
 
 
 def _add_topic(change: changes.TopicAdded) -> Iterator[MetadataRecord]:
-    assert change.topic_id is not None, "a topic of KRaft mode has an id"
     assert not change.moves, "a new topic has no moves"
-    yield records.TopicRecord(change.name, change.topic_id)
+    yield records.TopicRecord(change.name, _known_id(change.topic_id))
     for name, value in change.configs.items():
         yield records.ConfigRecord(ResourceType.TOPIC, change.name, name, value)
 

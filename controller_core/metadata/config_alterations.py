@@ -5,7 +5,6 @@ that forwards them, as in Kafka: the controller checks only that the broker, or 
 ConfigurationControlManager, ControllerConfigurationValidator, QuorumController.ConfigResourceExistenceChecker.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from kafka_node.configs.client_metrics_configs import client_metrics_failure
 from kafka_node.configs.config_rules import ConfigType
 from kafka_node.configs.group_configs import group_config_error
 from kafka_node.configs.layered_settings import Settings
+from kafka_node.configs.resource_types import NODE_ID
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.configs.topic_configs import topic_config_error
@@ -33,9 +33,6 @@ CLUSTER_DEFAULT = ""
 
 MAX_VALUE_CHARACTERS = (1 << 15) - 1
 """Longest value of a config in Kafka's records; appending to lists would otherwise exceed every size."""
-
-_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
-"""Id of a node in text; Java's largest int has ten digits."""
 
 _DEFAULTS: Mapping[ResourceType, Configs] = {
     ResourceType.TOPIC: {name: row.default for name, row in TOPIC_CONFIGS.items()},
@@ -121,7 +118,7 @@ def _invalid_topic(name: str, configs: Configs) -> Failure | None:
 
 
 def _invalid_broker(name: str) -> Failure | None:
-    if name == CLUSTER_DEFAULT or _INTEGER.fullmatch(name):
+    if name == CLUSTER_DEFAULT or NODE_ID.fullmatch(name):
         return Failure(ErrorCode.INVALID_REQUEST, "Invalid negative broker ID.") if name.startswith("-") else None
     return Failure(ErrorCode.INVALID_REQUEST, "Unable to parse broker name as a base 10 number.")
 

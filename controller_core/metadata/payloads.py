@@ -7,7 +7,7 @@ all. Columns of partitions are encoded without a Python object for each. Source:
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from controller_core.metadata.batches import MAX_BYTES, MAX_RECORDS, Write, several_batches, too_large, too_many
+from controller_core.metadata.batches import MAX_BYTES, MAX_RECORDS, several_batches, too_large, too_many
 from kafka_metadata.record_codec import encode_record
 from kafka_metadata.records import MetadataRecord, RegisterBrokerRecord
 from kafka_wire.errors import Failure
@@ -41,11 +41,6 @@ def payloads(parts: Sequence[Part], metadata_version: int, now_ms: int, *, is_at
     if len(joined) > MAX_BYTES:
         return too_large(len(joined)) if is_atomic else _apart(found, metadata_version, now_ms)
     return [Payload(encode_batch_of(joined, count, base_offset=0, timestamp_ms=now_ms), count)] if found else []
-
-
-def write_payloads(write: Write, metadata_version: int, now_ms: int) -> list[Payload] | Failure:
-    """Return the batches of records, as `payloads`."""
-    return payloads([write.records], metadata_version, now_ms, is_atomic=write.is_atomic)
 
 
 def _encoded(parts: Sequence[Part], metadata_version: int) -> Iterator[bytes | memoryview]:

@@ -7,7 +7,6 @@ ControllerResult of Kafka.
 from dataclasses import dataclass
 from typing import Any
 
-from controller_core.metadata.batches import Write
 from kafka_metadata.records import MetadataRecord
 
 
@@ -20,8 +19,3 @@ class RecordDecision:
     reply: Any
     is_atomic: bool = True
     """Whether the records are in the log whole or not at all; others are split into batches of at most `batches.MAX_RECORDS`."""
-
-    @property
-    def write(self) -> Write:
-        """The records as they are appended."""
-        return Write(self.records, self.is_atomic)

@@ -92,7 +92,7 @@ class _Partitions:
         of_topic[record.partition_id] = changed_partition(known, record)
 
     def _known(self, topic: str, record: PartitionChangeRecord) -> PartitionRecord:
-        return partition_record(self._cluster, row_of(self._cluster, topic, record.partition_id))
+        return partition_record(self._cluster, _row_of(self._cluster, topic, record.partition_id))
 
     def apply(self) -> None:
         """Change the cluster's state."""
@@ -101,12 +101,16 @@ class _Partitions:
         self._found, self._topic_id = {}, None
 
 
-def row_of(cluster: Cluster, topic: str, partition: int) -> int:
-    """Return the row of a partition. Raises MetadataError."""
+def _row_of(cluster: Cluster, topic: str, partition: int) -> int:
     row = cluster.row_of(topic, partition)
     if row is None:
-        raise MetadataError(f"the topic with the id {cluster.topics[topic].topic_id} has no partition {partition}")
+        raise unknown_partition(cluster, topic, partition)
     return row
+
+
+def unknown_partition(cluster: Cluster, topic: str, partition: int) -> MetadataError:
+    """Return the error about a partition that a topic does not have."""
+    return MetadataError(f"the topic with the id {cluster.topics[topic].topic_id} has no partition {partition}")
 
 
 def partition_record(cluster: Cluster, row: int) -> PartitionRecord:

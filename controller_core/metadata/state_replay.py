@@ -13,8 +13,9 @@ from uuid import UUID
 import numpy as np
 
 from controller_core.decisions.transition import apply
-from controller_core.metadata.replayed_records import row_of, topic_name
+from controller_core.metadata.replayed_records import topic_name, unknown_partition
 from controller_core.model import NO_BROKER, Cluster, IntArray, changes
+from controller_core.model.cluster import NO_ROW
 from controller_core.model.columns import widen
 from kafka_metadata.draft import Draft, Topics
 from kafka_metadata.failures import MetadataError
@@ -132,14 +133,11 @@ def _rows_of(cluster: Cluster, found: RecordColumns, base_offset: int) -> IntArr
 
 
 def _rows_in(cluster: Cluster, topic: str, partitions: IntArray) -> IntArray:
-    """Return the rows of partitions of a topic. Nearly always the place of a row is the number of its partition."""
-    of_topic = cluster.topics[topic].rows
-    is_inside = (partitions >= 0) & (partitions < len(of_topic))
-    if is_inside.all():
-        rows: IntArray = of_topic[partitions]
-        if (cluster.columns.partition[rows] == partitions).all():
-            return rows
-    return np.array([row_of(cluster, topic, partition) for partition in partitions.tolist()], dtype=np.int32)
+    """Return the rows of partitions of a topic. Raises MetadataError."""
+    rows = cluster.rows_of(cluster.topics[topic], partitions)
+    for partition in partitions[rows == NO_ROW].tolist():
+        raise unknown_partition(cluster, topic, partition)
+    return rows
 
 
 def _changed_lists(changed: Lists | None, before: IntArray) -> IntArray:

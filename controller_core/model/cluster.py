@@ -50,6 +50,9 @@ class Deletion:
     """Whether a broker refused: the deletion is then retried only by events that request a retry, not by every check."""
 
 
+NO_ROW = -1
+"""Row of a partition that a topic does not have."""
+
 STEP_ROWS = 5_000
 """Partitions that one decision of KRaft mode changes when a broker leaves or returns: about 15 ms in a cluster of a million partitions."""
 
@@ -143,6 +146,14 @@ class Cluster:
         if partition < len(topic.rows) and self.columns.partition[topic.rows[partition]] == partition:
             return int(topic.rows[partition])
         return next((row for row in topic.rows.tolist() if self.columns.partition[row] == partition), None)
+
+    def rows_of(self, topic: Topic, partitions: IntArray) -> IntArray:
+        """Return the rows of partitions of a topic whose rows are in their order; NO_ROW for those that it does not have."""
+        if not len(topic.rows):
+            return np.full_like(partitions, NO_ROW)
+        numbers = self.columns.partition[topic.rows]
+        places = np.minimum(np.searchsorted(numbers, partitions), len(numbers) - 1)
+        return np.where(numbers[places] == partitions, topic.rows[places], NO_ROW).astype(np.int32, copy=False)
 
     def topic_at(self, row: int) -> Topic:
         """Return the topic of a row that is in use."""

@@ -1,6 +1,10 @@
 """Types of resources that have configs, in requests and in metadata."""
 
+import re
 from enum import IntEnum
+
+NODE_ID = re.compile(r"[+-]?[0-9]{1,10}")
+"""Name of a node's resource, its id: what Java reads as an int, whose largest has ten digits."""
 
 
 class ConfigResourceType(IntEnum):

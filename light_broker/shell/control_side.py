@@ -28,7 +28,7 @@ class ControlSide:
         settings: Settings,
         acls: PresentAcls,
         credentials: PresentCredentials,
-        limits: DynamicLimits | None = None,
+        limits: DynamicLimits,
     ) -> None:
         self._broker = broker
         self._logs = logs
@@ -45,8 +45,7 @@ class ControlSide:
         if settings != self._broker.settings:
             self._broker.settings = settings
             self._logs.reconfigure_all(log_manager_settings(settings))
-            if self._limits is not None:
-                self._limits.follow(settings)
+            self._limits.follow(settings)
             changed = set(view.topics)
         else:
             changed = _changed_topics(before, view)

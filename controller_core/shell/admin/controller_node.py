@@ -14,7 +14,6 @@ and handleDescribeLogDirsRequest, for a broker without replicas; ConfigHelper.de
 RuntimeLoggerManager.
 """
 
-import re
 from collections.abc import Callable, Mapping
 
 from controller_core.model import Cluster
@@ -22,6 +21,9 @@ from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.responses import Outcome, error_fields
 from controller_core.shell.admin.topic_description import known_topic
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
+from kafka_node.configs.alterations import AlterOperation
+from kafka_node.configs.described_configs import UNKNOWN_TYPE, ConfigSource
+from kafka_node.configs.resource_types import NODE_ID, ConfigResourceType
 from kafka_node.context import RequestContext
 from kafka_node.logger_levels import alter_logger_levels, logger_levels
 from kafka_node.topic_names import topic_name_error
@@ -47,23 +49,8 @@ NO_DATA = "(a controller holds no data)"
 """Path of the only log directory in responses."""
 
 
-BROKER_RESOURCE = 4
-"""ConfigResource.Type.BROKER."""
-BROKER_LOGGER_RESOURCE = 8
-"""ConfigResource.Type.BROKER_LOGGER: levels of loggers (KIP-412)."""
-STATIC_BROKER_CONFIG = 4
-"""ConfigSource.STATIC_BROKER_CONFIG."""
-DYNAMIC_BROKER_LOGGER_CONFIG = 6
-"""ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG."""
-DELETE = 1
-"""AlterConfigOp.OpType.DELETE."""
-UNKNOWN = 0
-"""ConfigEntry.ConfigType.UNKNOWN, that of loggers' levels."""
 STRING = 2
 """ConfigEntry.ConfigType.STRING."""
-
-NODE_ID = re.compile(r"[+-]?[0-9]{1,10}")
-"""Input of Java's Integer.parseInt, in ASCII digits."""
 
 THROTTLES = frozenset(
     {
@@ -159,13 +146,13 @@ async def incremental_alter_configs(active: ActiveController, _: RequestContext,
     responses = []
     for resource in body["resources"]:
         configs = resource["configs"]
-        if resource["resource_type"] == BROKER_LOGGER_RESOURCE:
+        if resource["resource_type"] == ConfigResourceType.BROKER_LOGGER:
             node_id, validate_only = active.cluster.controller_id, body["validate_only"]
             failure = _other_node(active, resource) or alter_logger_levels(
                 node_id, resource, validate_only=validate_only
             )
         else:
-            names = [config["name"] for config in configs if config["config_operation"] != DELETE]
+            names = [config["name"] for config in configs if config["config_operation"] != AlterOperation.DELETE]
             failure = _other_node(active, resource) or _not_a_throttle(names)
         responses.append(_of(resource, failure))
     return {"responses": responses}
@@ -176,8 +163,10 @@ async def alter_configs(active: ActiveController, _: RequestContext, body: Body)
     _check_all_of_nodes(body["resources"])
     responses = []
     for resource in body["resources"]:
-        if resource["resource_type"] == BROKER_LOGGER_RESOURCE:
-            failure: Outcome = Failure(ErrorCode.INVALID_REQUEST, f"Unknown resource type {BROKER_LOGGER_RESOURCE}")
+        if resource["resource_type"] == ConfigResourceType.BROKER_LOGGER:
+            failure: Outcome = Failure(
+                ErrorCode.INVALID_REQUEST, f"Unknown resource type {ConfigResourceType.BROKER_LOGGER.value}"
+            )
         else:
             names = [config["name"] for config in resource["configs"]]
             failure = _other_node(active, resource) or _not_a_throttle(names)
@@ -198,7 +187,9 @@ def _check_all_of_nodes(resources: list[Body]) -> None:
 def _is_of_a_node(resource: Body) -> bool:
     """Return whether a resource belongs to one node; a broker resource without a name is the default of all brokers."""
     kind: int = resource["resource_type"]
-    return kind == BROKER_LOGGER_RESOURCE or (kind == BROKER_RESOURCE and bool(resource["resource_name"]))
+    return kind == ConfigResourceType.BROKER_LOGGER or (
+        kind == ConfigResourceType.BROKER and bool(resource["resource_name"])
+    )
 
 
 def _other_node(active: ActiveController, resource: Body) -> Outcome:
@@ -226,16 +217,16 @@ def _described(active: ActiveController, resource: Body) -> Body:
     failure = _other_node(active, resource)
     if failure is not None:
         return {**_of(resource, failure), "configs": []}
-    if resource["resource_type"] == BROKER_LOGGER_RESOURCE:
-        known, source, kind = logger_levels(), DYNAMIC_BROKER_LOGGER_CONFIG, UNKNOWN
+    if resource["resource_type"] == ConfigResourceType.BROKER_LOGGER:
+        known, source, kind = logger_levels(), ConfigSource.DYNAMIC_BROKER_LOGGER, UNKNOWN_TYPE
     else:
-        known, source, kind = _settings(active), STATIC_BROKER_CONFIG, STRING
+        known, source, kind = _settings(active), ConfigSource.STATIC_BROKER, STRING
     wanted = resource["configuration_keys"] or known  # null and an empty list both mean all
     configs = [
         {
             "name": name,
             "value": value,
-            "read_only": source == STATIC_BROKER_CONFIG,
+            "read_only": source == ConfigSource.STATIC_BROKER,
             "config_source": source,
             "is_sensitive": False,
             "config_type": kind,

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 from controller_core.decisions.transition import apply
 from controller_core.metadata.activation import activation_write
 from controller_core.metadata.change_records import change_records
+from controller_core.metadata.partition_changes import MESSAGE as PARTITION_CHANGES
 from controller_core.metadata.partition_reading import partition_records
 from controller_core.metadata.payloads import Part, Payload, payloads
 from controller_core.metadata.record_decision import RecordDecision
@@ -45,8 +46,6 @@ MAX_FOLLOW_UPS = 1_000
 
 MAX_WAITING = 10_000
 """Requests that wait for a commit: with a quorum that commits, they wait for milliseconds."""
-
-CHANGES = "PartitionChangeRecord"
 
 ATOMIC = (
     events.AlterReassignments,
@@ -241,7 +240,7 @@ class ActiveTerm:
                 self._append(batch)
         offset = begin
         for part in parts:
-            if len(part) and not (isinstance(part, RecordColumns) and part.message == CHANGES):
+            if len(part) and not (isinstance(part, RecordColumns) and part.message == PARTITION_CHANGES):
                 self._pending.append(_Pending(offset, part))
             offset += len(part)
         return begin

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from itertools import zip_longest
 from random import SystemRandom
 
 from controller_core.shell.front.handler import RequestHandler
@@ -55,7 +54,7 @@ class KRaftStateMachine:
         )
         self._file = place.settings.values
         self._change_settings = place.change_settings
-        self._own_configs: tuple[object, ...] = ()
+        self._own_configs: tuple[object, ...] = (None, None)
         self.controller.on_advanced.append(self._follow_settings)
         self._upkeep = Upkeep(self.controller, place.settings.controller, place.settings.log.max_idle_interval_ms)
         first = place.settings.controller_listener_names[0]
@@ -91,8 +90,9 @@ class KRaftStateMachine:
         image = self.controller.committed_image
         names = CLUSTER_DEFAULT, str(self._file.node_id)
         configs = tuple(image.configs.get(ConfigResource(ResourceType.BROKER, name)) for name in names)
-        # An image shares with the one before what has not changed.
-        if all(one is other for one, other in zip_longest(configs, self._own_configs)):
+        if (
+            configs == self._own_configs
+        ):  # Mostly the same objects: an image shares with the one before what has not changed.
             return
         self._own_configs = configs
         self._change_settings(present_settings(self._file, image))

@@ -183,7 +183,6 @@ class QuorumProcess:
             own, served = {**own, **self.state_machine.handlers}, {**served, **self.state_machine.served}
             listed = self.state_machine.features
         buffers = Buffers(buffer_bytes(DEFAULT_SERVER_LIMITS.max_buffered_bytes))
-        limits = self._limits
         for endpoint in self.settings.listeners:
             front = await open_front(
                 endpoint.listener,
@@ -197,8 +196,8 @@ class QuorumProcess:
                 features=listed,
                 is_active=is_active,
                 buffers=buffers,
-                limits=limits.by_listener[endpoint.listener],
-                quotas=limits.quotas,
+                limits=self._limits.by_listener[endpoint.listener],
+                quotas=self._limits.quotas,
             )
             self._fronts[endpoint.listener] = front
             stack.push_async_callback(front.close, CLOSE_GRACE_MS)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from controller_core.metadata.batches import MAX_BYTES, MAX_RECORDS, Write
-from controller_core.metadata.payloads import write_payloads
+from controller_core.metadata.payloads import Payload, payloads
 from kafka_metadata import records
 from kafka_metadata.record_codec import decode_record
 from kafka_wire.errors import ErrorCode, Failure
@@ -23,9 +23,14 @@ def config(size_bytes: int) -> records.ConfigRecord:
     return records.ConfigRecord(records.ResourceType.TOPIC, "topic", "name", "x" * size_bytes)
 
 
+def batches_of(write: Write) -> list[Payload] | Failure:
+    """Return the batches of a write at the newest metadata version."""
+    return payloads([write.records], 30, 0, is_atomic=write.is_atomic)
+
+
 def test_an_atomic_write_is_one_batch() -> None:
     """The log has it whole or not at all."""
-    batches = write_payloads(Write((NO_OP,) * MAX_RECORDS), 30, 0)
+    batches = batches_of(Write((NO_OP,) * MAX_RECORDS))
 
     assert isinstance(batches, list)
     assert [one.record_count for one in batches] == [10_000]
@@ -33,13 +38,13 @@ def test_an_atomic_write_is_one_batch() -> None:
 
 def test_nothing_to_write_is_no_batch() -> None:
     """A batch needs a record."""
-    assert write_payloads(Write(()), 30, 0) == []
-    assert write_payloads(Write((), is_atomic=False), 30, 0) == []
+    assert batches_of(Write(())) == []
+    assert batches_of(Write((), is_atomic=False)) == []
 
 
 def test_an_atomic_write_of_more_records_is_refused() -> None:
     """CreateTopics of 1,000 topics with 10 partitions."""
-    assert write_payloads(Write((NO_OP,) * 11_000), 30, 0) == Failure(
+    assert batches_of(Write((NO_OP,) * 11_000)) == Failure(
         ErrorCode.POLICY_VIOLATION,
         "The change has 11000 records, but at most 10000 can be written at once. Change less in one request.",
     )
@@ -47,7 +52,7 @@ def test_an_atomic_write_of_more_records_is_refused() -> None:
 
 def test_an_atomic_write_of_more_bytes_is_refused() -> None:
     """8 MiB with the batch's header and the fields around each value."""
-    refused = write_payloads(Write((config(30_000),) * 300), 30, 0)
+    refused = batches_of(Write((config(30_000),) * 300))
 
     assert isinstance(refused, Failure)
     assert refused.code is ErrorCode.POLICY_VIOLATION
@@ -56,7 +61,7 @@ def test_an_atomic_write_of_more_bytes_is_refused() -> None:
 
 def test_another_write_is_split_in_its_order_with_the_registration_last() -> None:
     """ClusterControlManager.registerBroker: the end of an unclean shutdown may have many records."""
-    batches = write_payloads(Write((*[NO_OP] * 20_000, BROKER), is_atomic=False), 30, 0)
+    batches = batches_of(Write((*[NO_OP] * 20_000, BROKER), is_atomic=False))
 
     assert isinstance(batches, list)
     assert [one.record_count for one in batches] == [10_000, 10_000, 1]
@@ -67,12 +72,12 @@ def test_another_write_is_split_in_its_order_with_the_registration_last() -> Non
 def test_a_registration_that_is_not_last_is_a_defect() -> None:
     """A failure after it would leave the rest undone."""
     with pytest.raises(AssertionError, match="registration is last"):
-        write_payloads(Write((BROKER, *[NO_OP] * 10_000), is_atomic=False), 30, 0)
+        batches_of(Write((BROKER, *[NO_OP] * 10_000), is_atomic=False))
 
 
 def test_no_batch_has_more_than_8_mib() -> None:
     """KafkaRaftClient.MAX_BATCH_SIZE_BYTES; the largest values that fit are in one batch."""
-    batches = write_payloads(Write((config(30_000),) * 600, is_atomic=False), 30, 0)
+    batches = batches_of(Write((config(30_000),) * 600, is_atomic=False))
 
     assert isinstance(batches, list)
     sizes = [len(one.data) for one in batches]
@@ -86,6 +91,6 @@ def test_a_record_that_fits_no_batch_is_refused() -> None:
     huge = records.PartitionRecord(0, uuid.UUID(int=1), tuple(range(2_100_000)), (), -1)
 
     for is_atomic in (True, False):
-        refused = write_payloads(Write((replace(NO_OP), huge), is_atomic), 30, 0)
+        refused = batches_of(Write((replace(NO_OP), huge), is_atomic))
         assert isinstance(refused, Failure)
         assert refused.code is ErrorCode.POLICY_VIOLATION

@@ -5,6 +5,7 @@ controller's loggers, which each controller changes, active or not. Resources th
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from controller_core.metadata.config_alterations import alter_configs
 from controller_core.model.broker_events import ChangeConfigs
@@ -17,7 +18,7 @@ from kafka_node.authorization.guard import Ask
 from kafka_node.authorization.needs import CODES
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
-from kafka_node.logger_levels import logger_responses, split_loggers
+from kafka_node.logger_levels import alter_with_loggers
 from kafka_node.outcomes import duplicates, error_fields
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
@@ -40,19 +41,13 @@ class ConfigApis:
 
     async def alter_incrementally(self, context: RequestContext, body: Body) -> Body:
         """Change some configs of each resource, and levels of loggers."""
-        others, loggers = split_loggers(body)
-        answer = (
-            {"responses": []}
-            if loggers and not others["resources"]
-            else await self._change(context, others, incremental=True)
+        allows = self._asking(context)
+        return await alter_with_loggers(
+            self._file.node_id,
+            body,
+            lambda: allows(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME),
+            partial(self._change, context, incremental=True),
         )
-        may_change = bool(loggers) and self._asking(context)(
-            Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
-        )
-        changed = logger_responses(
-            self._file.node_id, loggers, may_change=may_change, validate_only=body["validate_only"]
-        )
-        return {**answer, "responses": [*answer["responses"], *changed]}
 
     async def _change(self, context: RequestContext, body: Body, *, incremental: bool) -> Body:
         allows = self._asking(context)

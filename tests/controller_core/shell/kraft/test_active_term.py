@@ -5,8 +5,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from controller_core.metadata.batches import Write
-from controller_core.metadata.payloads import write_payloads
+from controller_core.metadata.payloads import payloads
 from controller_core.metadata.record_decision import RecordDecision
 from controller_core.metadata.replayed_records import partition_record
 from controller_core.model import Cluster, TopicPartition, broker_events, events
@@ -267,9 +266,9 @@ def part_of_a_transaction(log: SharedLog) -> Batch:
         records.BeginTransactionRecord("torn"),
         records.ConfigRecord(ResourceType.GROUP, "aborted", "a", "1"),
     )
-    payloads = write_payloads(Write(found), 30, 0)
-    assert isinstance(payloads, list)
-    return Batch(with_offsets(payloads[0].data, 0, log.epoch), 0, len(found))
+    made = payloads([found], 30, 0, is_atomic=True)
+    assert isinstance(made, list)
+    return Batch(with_offsets(made[0].data, 0, log.epoch), 0, len(found))
 
 
 async def test_a_new_cluster_without_a_metadata_version_ends_the_node(log: SharedLog) -> None:
