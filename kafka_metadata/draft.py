@@ -44,9 +44,10 @@ class Topics:
 
     def add(self, record: TopicRecord) -> None:
         """Add a topic without partitions."""
-        self._topics.changed()[record.topic_id] = TopicImage(record)
+        # The image of a new topic has the partitions that follow: of a snapshot's hundred thousand, none is made a second time.
+        partitions = self._partitions[record.topic_id] = {}
+        self._topics.changed()[record.topic_id] = TopicImage(record, partitions)
         self._ids.changed()[record.name] = record.topic_id
-        self._partitions.pop(record.topic_id, None)
 
     def remove(self, topic_id: uuid.UUID) -> str:
         """Remove a topic; return its name. Raises MetadataError."""
@@ -83,8 +84,9 @@ class Topics:
     def result(self) -> tuple[Mapping[uuid.UUID, TopicImage], Mapping[str, uuid.UUID]]:
         """Return the topics by id, and the ids by name."""
         for topic_id, partitions in self._partitions.items():
-            topics = self._topics.changed()
-            topics[topic_id] = TopicImage(topics[topic_id].record, partitions)
+            topic = self._topics.values()[topic_id]
+            if topic.partitions is not partitions:
+                self._topics.changed()[topic_id] = TopicImage(topic.record, partitions)
         return self._topics.values(), self._ids.values()
 
 

@@ -25,13 +25,18 @@ def replay(image: MetadataImage, found: Iterable[MetadataRecord], base_offset: i
     Records of transactions are not among them: `metadata_log` resolves these. Raises MetadataError, which names the offset.
     """
     draft = Draft(image)
+    replay_into(draft, found, base_offset)
+    return draft.result()
+
+
+def replay_into(draft: Draft, found: Iterable[MetadataRecord], base_offset: int = 0) -> None:
+    """Apply the same records to the draft of an image, for a caller that has more of them. Raises as `replay`."""
     for offset, record in enumerate(found, start=base_offset):
         try:
             _apply(draft, record)
         except MetadataError as error:
             name = type(record).__name__
             raise MetadataError(f"The {name} at offset {offset} cannot be applied: {error}.") from error
-    return draft.result()
 
 
 def _apply(draft: Draft, record: MetadataRecord) -> None:

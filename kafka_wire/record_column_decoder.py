@@ -8,7 +8,8 @@ lists of at most 126 elements. Every other record is returned as it is, for the 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from kafka_wire.records import (
     CorruptBatch,
     Record,
     batch_headers,
+    batches_of_records,
     checked_records,
     decode_batches,
     decode_record,
@@ -55,35 +57,80 @@ class DecodedRecords:
     """In the order of their offsets."""
 
 
+class _Part(NamedTuple):
+    """Successive records of a batch, from one place in it on."""
+
+    header: BatchHeader
+    first: int
+    records: bytes
+    sizes: list[int]
+    """Bytes of each record after its length."""
+
+
 def decode_columns(data: bytes) -> DecodedRecords:
     """Decode the records of whole batches. Raises CorruptBatch and UnsupportedCompression."""
     others: list[Record] = []
-    batches: list[tuple[BatchHeader, bytes]] = []
-    sizes: list[int] = []
+    parts: list[_Part] = []
     for position, header in batch_headers(data):
         if header.is_control:
             continue
-        if header.compression == Compression.NONE and header.last_offset_delta == header.record_count - 1:
-            records = checked_records(data, position, header)
-            sizes += _record_sizes(records, header)
-            batches.append((header, records))
+        if _is_usual(header):
+            parts += _parts(data, position, header, header.record_count)
         else:
             (batch,) = decode_batches(data[position : position + header.size_bytes])
             others += batch.records
-    if not batches:
+    return _decoded(parts, others)
+
+
+def decode_parts(batch: bytes, most_records: int) -> Iterator[DecodedRecords]:
+    """Decode one batch, at most some records at once. Raises CorruptBatch and UnsupportedCompression.
+
+    Kafka writes a snapshot in batches of up to 8 MiB, with 70,000 partitions or more.
+    """
+    ((position, header),) = batch_headers(batch)
+    if _is_usual(header):
+        yield from (_decoded([part], []) for part in _parts(batch, position, header, most_records))
+        return
+    ((_, records),) = batches_of_records(batch)
+    while some := tuple(islice(records, most_records)):
+        yield DecodedRecords((), some)
+
+
+def _is_usual(header: BatchHeader) -> bool:
+    return header.compression == Compression.NONE and header.last_offset_delta == header.record_count - 1
+
+
+def _parts(data: bytes, position: int, header: BatchHeader, most_records: int) -> Iterator[_Part]:
+    """Yield the records of a batch in parts. Raises CorruptBatch if their lengths do not fit."""
+    records = checked_records(data, position, header)
+    begin = first = 0
+    while first < header.record_count:
+        sizes, end = _record_sizes(records, header, begin, min(most_records, header.record_count - first))
+        part = _Part(header, first, records[begin:end], sizes)
+        begin, first = end, first + len(sizes)
+        if first < header.record_count:
+            yield part
+    if begin != len(records):
+        raise _wrong_lengths(header)
+    if first:
+        yield part
+
+
+def _decoded(parts: Sequence[_Part], others: list[Record]) -> DecodedRecords:
+    if not parts:
         return DecodedRecords((), tuple(others))
-    walk = _Walk(batches, np.array(sizes, np.int64))
+    walk = _Walk(parts)
     columns = tuple(walk.columns())
     others += walk.rest()
     return DecodedRecords(columns, tuple(sorted(others, key=lambda record: record.offset)))
 
 
-def _record_sizes(records: bytes, header: BatchHeader) -> list[int]:
-    """Return the bytes of each record of a batch after its length. Raises CorruptBatch if the lengths do not fit."""
+def _record_sizes(records: bytes, header: BatchHeader, position: int, count: int) -> tuple[list[int], int]:
+    """Return the bytes of each of some records after its length, and the position behind them. Raises CorruptBatch."""
     sizes = []
-    position = signs = 0
+    signs = 0
     try:
-        for _ in range(header.record_count):
+        for _ in range(count):
             zigzag = records[position]
             position += 1
             if zigzag >= 0x80:
@@ -98,21 +145,27 @@ def _record_sizes(records: bytes, header: BatchHeader) -> list[int]:
             sizes.append(size)
             position += size
     except (IndexError, CodecError):
-        position = -1
-    if position != len(records) or signs & 1:
-        raise CorruptBatch(
-            f"The records of the batch at offset {header.base_offset} do not have the lengths that they announce."
-        )
-    return sizes
+        raise _wrong_lengths(header) from None
+    if position > len(records) or signs & 1:
+        raise _wrong_lengths(header)
+    return sizes, position
+
+
+def _wrong_lengths(header: BatchHeader) -> CorruptBatch:
+    return CorruptBatch(
+        f"The records of the batch at offset {header.base_offset} do not have the lengths that they announce."
+    )
 
 
 class _Walk:
     """Records that are read together."""
 
-    def __init__(self, batches: Sequence[tuple[BatchHeader, bytes]], sizes: Positions) -> None:
-        self._headers = [header for header, _ in batches]
-        self._firsts = np.cumsum([0, *(header.record_count for header in self._headers)])
-        self._content = b"".join((*(records for _, records in batches), _SPARE))
+    def __init__(self, parts: Sequence[_Part]) -> None:
+        self._headers = [part.header for part in parts]
+        self._bases = np.array([part.header.base_offset + part.first for part in parts])
+        self._firsts = np.cumsum([0, *(len(part.sizes) for part in parts)])
+        self._content = b"".join((*(part.records for part in parts), _SPARE))
+        sizes = np.array(list(chain.from_iterable(part.sizes for part in parts)), np.int64)
         self._limit = len(self._content) - len(_SPARE)
         self._bytes = np.frombuffer(self._content, np.uint8)
         self._elements = {kind: self._overlapping(np.dtype(code)) for kind, code in _ELEMENTS.items()}
@@ -145,9 +198,8 @@ class _Walk:
             yield _decode_record(self._content[int(self._starts[row]) : int(self._ends[row])], header)
 
     def _offsets(self, rows: Positions) -> Positions:
-        batch = np.searchsorted(self._firsts, rows, side="right") - 1
-        bases = np.array([header.base_offset for header in self._headers])
-        offsets: Positions = bases[batch] + rows - self._firsts[batch]
+        part = np.searchsorted(self._firsts, rows, side="right") - 1
+        offsets: Positions = self._bases[part] + rows - self._firsts[part]
         return offsets
 
     def _values(self) -> tuple[Positions, Positions]:

@@ -4,8 +4,7 @@ A replica in a directory that its broker no longer has online counts as one on a
 directories in ZooKeeper mode).
 """
 
-from collections.abc import Mapping
-from itertools import chain
+from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 import numpy as np
@@ -13,26 +12,40 @@ import numpy as np
 from controller_core.model import NO_BROKER, Broker, Cluster, IntArray, changes
 from controller_core.model.columns import pad, unpad_all
 
+_NUMBER_BITS = 32
+_NUMBER_MASK = (1 << _NUMBER_BITS) - 1
+"""A replica and the number of its directory are compared as one integer."""
+
 
 def set_directories(cluster: Cluster, directories: Mapping[int, changes.Directories]) -> None:
     """Set the directories of the replicas of partitions, by row, and which of these replicas are offline."""
-    if not directories:
-        return
-    rows = np.array(list(directories), dtype=np.int32)
-    numbers = [[cluster.directory_number(directory) for directory in one] for one in directories.values()]
-    cluster.columns.set_directories(rows, pad(numbers))
-    assigned = unpad_all(cluster.columns.replicas[rows])
-    places = [list(zip(replicas, of_row, strict=True)) for replicas, of_row in zip(assigned, numbers, strict=True)]
-    offline = {
-        one for one in set(chain.from_iterable(places)) if _is_offline(cluster, one[0], cluster.directory_ids[one[1]])
-    }
+    if directories:
+        numbers = [[cluster.directory_number(directory) for directory in one] for one in directories.values()]
+        set_directory_numbers(cluster, np.array(list(directories), dtype=np.int32), pad(numbers))
+
+
+def set_directory_numbers(cluster: Cluster, rows: IntArray, numbers: IntArray) -> None:
+    """Set the directories of all replicas of rows by their numbers: shape (rows, longest), padded with -1."""
+    cluster.columns.set_directories(rows, numbers)
+    width = numbers.shape[1]
+    replicas = cluster.columns.replicas[rows, :width]
+    is_replica = replicas != NO_BROKER
+    pairs = np.unique(replicas[is_replica].astype(np.int64) << _NUMBER_BITS | numbers[is_replica]).tolist()
+    places = [(pair >> _NUMBER_BITS, pair & _NUMBER_MASK) for pair in pairs]
+    offline = {one for one in places if _is_offline(cluster, one[0], cluster.directory_ids[one[1]])}
     if not offline and not cluster.offline_replicas:
         return
-    for row, of_row in zip(rows.tolist(), places, strict=True):
+    for row, of_row in zip(rows.tolist(), _places(replicas, numbers), strict=True):
         for place in of_row:
             _set_offline(cluster, row, place[0], is_offline=place in offline)
         for gone in cluster.offline_at(row) - {replica for replica, _ in of_row}:
             _set_offline(cluster, row, gone, is_offline=False)
+
+
+def _places(replicas: IntArray, numbers: IntArray) -> Iterator[list[tuple[int, int]]]:
+    """Yield the replicas of each row with the numbers of their directories."""
+    for assigned, of_row in zip(unpad_all(replicas), numbers.tolist(), strict=True):
+        yield list(zip(assigned, of_row, strict=False))
 
 
 def _is_offline(cluster: Cluster, replica: int, directory: UUID) -> bool:

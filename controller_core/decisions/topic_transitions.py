@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from controller_core.decisions.directory_transitions import set_directories, set_first_directories
-from controller_core.model import Cluster, Deletion, IntArray, changes
+from controller_core.decisions.directory_transitions import set_directory_numbers, set_first_directories
+from controller_core.model import NO_BROKER, Cluster, Deletion, IntArray, changes
 from controller_core.model.cluster import NO_ROW
 from controller_core.model.ids import INITIAL_LEADER_EPOCH
 from kafka_node.configs.topic_configs import config_value
@@ -72,8 +72,9 @@ def replay_partitions(change: changes.PartitionsReplayed, cluster: Cluster) -> N
         change.recovering,
     )
     columns.set_elr(rows, change.elr, change.last_known_elr)
+    numbers = np.array([*map(cluster.directory_number, change.directory_ids), NO_BROKER], dtype=np.int32)
+    set_directory_numbers(cluster, rows, numbers[change.directories])
     listed = rows.tolist()
-    set_directories(cluster, dict(zip(listed, change.directories, strict=True)))
     for row in cluster.moves.keys() & listed:
         del cluster.moves[row]
     cluster.moves.update({listed[place]: move for place, move in change.moves.items()})

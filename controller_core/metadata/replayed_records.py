@@ -137,6 +137,8 @@ def partition_record(cluster: Cluster, row: int) -> PartitionRecord:
 
 def _replayed(by_topic: Mapping[str, Mapping[int, PartitionRecord]]) -> changes.PartitionsReplayed:
     found = [record for partitions in by_topic.values() for record in partitions.values()]
+    numbers: dict[UUID, int] = {}
+    directories = [[numbers.setdefault(one, len(numbers)) for one in record.directories] for record in found]
     return changes.PartitionsReplayed(
         [(topic, len(partitions)) for topic, partitions in by_topic.items()],
         _numbers(one.partition_id for one in found),
@@ -148,7 +150,8 @@ def _replayed(by_topic: Mapping[str, Mapping[int, PartitionRecord]]) -> changes.
         np.array([one.leader_recovery_state for one in found], dtype=np.bool_),
         pad([one.eligible_leader_replicas or () for one in found]),
         pad([one.last_known_elr or () for one in found]),
-        [one.directories for one in found],
+        list(numbers),
+        pad(directories),
         {
             place: Move(one.replicas, one.adding_replicas, one.removing_replicas)
             for place, one in enumerate(found)

@@ -5,22 +5,17 @@ the time. `partition_replay.changed_partition` is the reference (tests).
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import groupby, repeat
-from typing import Any
-from uuid import UUID
+from itertools import islice, repeat
 
 import numpy as np
 
 from controller_core.decisions.transition import apply
+from controller_core.metadata.column_records import topic_runs, tuples
 from controller_core.metadata.replayed_records import topic_name, unknown_partition
 from controller_core.model import NO_BROKER, Cluster, IntArray, changes
 from controller_core.model.cluster import NO_ROW
 from controller_core.model.columns import widen
-from kafka_metadata.draft import Draft, Topics
-from kafka_metadata.failures import MetadataError
-from kafka_metadata.image import MetadataImage
-from kafka_metadata.metadata_log import MetadataLog
+from kafka_metadata.draft import Topics
 from kafka_metadata.partition_replay import changed_state, known_partition
 from kafka_metadata.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, LeaderRecoveryState
 from kafka_wire.record_columns import ABSENT, Lists, RecordColumns
@@ -39,22 +34,8 @@ def are_states(columns: RecordColumns) -> bool:
     )
 
 
-def apply_states(log: MetadataLog, base_offset: int, columns: RecordColumns) -> MetadataLog:
-    """Return the state after records for which `are_states` is true, as `apply_records`. Raises MetadataError, which names the offset."""
-    end_offset, transaction = base_offset + len(columns), log.transaction
-    if transaction is None:
-        return replace(log, image=_image_after(log.image, columns, base_offset), end_offset=end_offset)
-    image = _image_after(transaction.image, columns, base_offset)
-    return replace(log, transaction=replace(transaction, image=image), end_offset=end_offset)
-
-
-def _image_after(image: MetadataImage, columns: RecordColumns, base_offset: int) -> MetadataImage:
-    draft = Draft(image)
-    _change_states(draft.topics, columns, base_offset)
-    return draft.result()
-
-
-def _change_states(topics: Topics, columns: RecordColumns, base_offset: int) -> None:
+def change_states(topics: Topics, columns: RecordColumns) -> None:
+    """Change partitions by records for which `are_states` is true in the draft of an image. Raises MetadataError."""
     numbers, count = columns.numbers, len(columns)
     leader, recovery = numbers.get("leader"), numbers.get("leader_recovery_state")
     rows = zip(
@@ -66,23 +47,17 @@ def _change_states(topics: Topics, columns: RecordColumns, base_offset: int) -> 
         tuples(columns.lists.get("last_known_elr"), count),
         strict=True,
     )
-    offset = base_offset
-    for content, same_topic in groupby(columns.topic_ids.tolist()):
-        topic_id = UUID(bytes=content)
-        try:
-            partitions = topics.partitions(topic_id)
-            for _, (number, *state) in zip(same_topic, rows, strict=False):
-                partitions[number] = changed_state(known_partition(partitions, topic_id, number), *state)
-                offset += 1
-        except MetadataError as error:
-            raise MetadataError(f"The PartitionChangeRecord at offset {offset} cannot be applied: {error}.") from error
+    for topic_id, places in topic_runs(columns):
+        partitions = topics.partitions(topic_id)
+        for number, *state in islice(rows, places.stop - places.start):
+            partitions[number] = changed_state(known_partition(partitions, topic_id, number), *state)
 
 
-def replay_states(cluster: Cluster, found: RecordColumns, base_offset: int = 0) -> None:
-    """Apply records for which `are_states` is true to a cluster, as `replay_records`. Raises MetadataError, which names the offset."""
-    rows = _rows_of(cluster, found, base_offset)
+def replay_states(cluster: Cluster, columns: RecordColumns) -> None:
+    """Change partitions by records for which `are_states` is true in a cluster. Raises MetadataError."""
+    rows = _rows_of(cluster, columns)
     for some in _distinct(rows):
-        apply(cluster, _states_after(cluster, rows[some], found[some]))
+        apply(cluster, _states_after(cluster, rows[some], columns[some]))
 
 
 def _distinct(rows: IntArray) -> Iterator[slice]:
@@ -114,22 +89,12 @@ def _states_after(cluster: Cluster, rows: IntArray, found: RecordColumns) -> cha
     )
 
 
-def _rows_of(cluster: Cluster, found: RecordColumns, base_offset: int) -> IntArray:
-    """Return the rows of the partitions of records. Raises MetadataError, which names the offset."""
-    parts: list[IntArray] = []
-    begin, partitions = 0, found.numbers["partition_id"]
-    for content, same_topic in groupby(found.topic_ids.tolist()):
-        end = begin + sum(1 for _ in same_topic)
-        try:
-            topic = topic_name(cluster, UUID(bytes=content))
-            parts.append(_rows_in(cluster, topic, partitions[begin:end]))
-        except MetadataError as error:
-            raise MetadataError(
-                f"A PartitionChangeRecord between the offsets {base_offset + begin} and {base_offset + end - 1} "
-                f"cannot be applied: {error}."
-            ) from error
-        begin = end
-    return np.concatenate(parts)
+def _rows_of(cluster: Cluster, found: RecordColumns) -> IntArray:
+    """Return the rows of the partitions of records. Raises MetadataError."""
+    partitions = found.numbers["partition_id"]
+    return np.concatenate(
+        [_rows_in(cluster, topic_name(cluster, topic_id), partitions[places]) for topic_id, places in topic_runs(found)]
+    )
 
 
 def _rows_in(cluster: Cluster, topic: str, partitions: IntArray) -> IntArray:
@@ -148,15 +113,3 @@ def _changed_lists(changed: Lists | None, before: IntArray) -> IntArray:
     after = widen(changed.values, width)
     after = np.where(np.arange(width) < changed.lengths[:, None], after, NO_BROKER)
     return np.where((changed.lengths == ABSENT)[:, None], widen(before, width), after).astype(np.int32, copy=False)
-
-
-def tuples(column: Lists | None, count: int) -> list[Any]:
-    """Return the lists of all records as tuples; None for one that a record does not have."""
-    if column is None:
-        return [None] * count
-    lengths, values = column.lengths.tolist(), column.values.tolist()
-    width = column.values.shape[1]
-    return [
-        tuple(one) if length == width else (None if length < 0 else tuple(one[:length]))
-        for one, length in zip(values, lengths, strict=True)
-    ]

@@ -275,7 +275,9 @@ class PartitionsReplayed:
     recovering: BoolArray
     elr: IntArray
     last_known_elr: IntArray
-    directories: Sequence[Directories]
+    directory_ids: Sequence[UUID]
+    directories: IntArray
+    """The directory of each replica: a place in `directory_ids`."""
     moves: Mapping[int, Move]
     """Running moves by place in the columns; the others have none."""
 

@@ -17,7 +17,7 @@ from kafka_log.format.control_records import snapshot_batches
 from kafka_wire import schema, unknown_tags
 from kafka_wire.compression import Compression
 from kafka_wire.failures import CodecError
-from kafka_wire.record_column_decoder import MESSAGES, decode_columns
+from kafka_wire.record_column_decoder import MESSAGES, DecodedRecords, decode_columns, decode_parts
 from kafka_wire.record_columns import Lists, RecordColumns, encode_columns, encode_records
 from kafka_wire.records import (
     HEADER_BYTES,
@@ -202,6 +202,43 @@ def test_several_batches_are_read_together_and_other_records_in_between_are_retu
     decoded = decode_columns(b"".join(snapshot))
     assert [(columns.version, offsets.tolist()) for offsets, columns in decoded.columns] == [(1, [2, 3]), (2, [4, 5])]
     assert decoded.others == (Record(1, 5, None, topic[0]), Record(6, 5, None, topic[0]))
+
+
+@pytest.mark.parametrize("compression", [Compression.GZIP, Compression.NONE])
+@pytest.mark.parametrize("most", [1, 4, 7, 100])
+def test_a_large_batch_is_read_in_parts(most: int, compression: Compression) -> None:
+    """RecordsSnapshotWriter: Kafka's snapshots have batches of up to 8 MiB."""
+    topic = frames("TopicRecord", 0, [{"name": "topic", "topic_id": TOPIC_ID}])
+    values = frames("PartitionRecord", 2, [{"partition_id": number, "topic_id": TOPIC_ID} for number in range(5)])
+    found = [Record(OFFSET + place, 5, None, value) for place, value in enumerate([*values, *topic, *values])]
+    parts = list(decode_parts(encode_batch(found, compression=compression), most))
+
+    assert [part_offsets(part) for part in parts] == [
+        list(range(OFFSET + begin, OFFSET + min(begin + most, 11))) for begin in range(0, 11, most)
+    ]
+    by_columns = [(columns, offsets) for part in parts for offsets, columns in part.columns]
+    assert sum(len(columns) for columns, _ in by_columns) == (10 if compression == Compression.NONE else 0)
+    read = {
+        int(o): body["partition_id"]
+        for columns, offsets in by_columns
+        for o, body in zip(offsets, twin.to_bodies(columns), strict=True)
+    }
+    assert read == ({OFFSET + place: place % 6 for place in range(11) if place != 5} if by_columns else {})
+
+
+def part_offsets(part: DecodedRecords) -> list[int]:
+    """Return the offsets of all records."""
+    return sorted([*(int(one) for offsets, _ in part.columns for one in offsets), *(one.offset for one in part.others)])
+
+
+@pytest.mark.parametrize("most", [1, 2, 9])
+@pytest.mark.parametrize("noise", [b"\x00", b"\x7f\x01", b"\xff" * 9])
+def test_a_batch_with_bytes_after_its_records_is_refused_in_parts_too(most: int, noise: bytes) -> None:
+    """CORRUPT_MESSAGE; at the latest before its last part."""
+    batch = framed(encode_columns(changes(3), base_offset=9, timestamp_ms=0)[HEADER_BYTES:] + noise, 3)
+
+    with pytest.raises(CorruptBatch):
+        list(decode_parts(batch, most))
 
 
 def frames(message: str, version: int, found: list[dict[str, Any]]) -> list[bytes]:

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, Protocol
 from controller_core.decisions.transition import apply
 from controller_core.metadata.activation import activation_write
 from controller_core.metadata.change_records import change_records
+from controller_core.metadata.column_records import partition_records
 from controller_core.metadata.partition_changes import MESSAGE as PARTITION_CHANGES
-from controller_core.metadata.partition_reading import partition_records
 from controller_core.metadata.payloads import Part, Payload, payloads
 from controller_core.metadata.record_decision import RecordDecision
 from controller_core.metadata.replayed_records import replay_records

@@ -1,6 +1,6 @@
 """The metadata log in memory: the image and, in a standby, the cluster, as far as records are committed.
 
-    snapshot ──► image ──► cluster (rebuilt)
+    snapshot ──► image and cluster
     committed batch ──► image, and cluster unless this process is active: its active term has applied the records at the append
     loss of the leadership ──► cluster (rebuilt from the image): what was not committed is gone
 
@@ -18,18 +18,17 @@ from dataclasses import replace
 from itertools import islice
 from typing import Protocol
 
-from controller_core.metadata.partition_reading import SLICE_RECORDS, Slice, change_records, read_slices
 from controller_core.metadata.replayed_records import replay_records
-from controller_core.metadata.state_replay import apply_states, replay_states
+from controller_core.metadata.slice_reading import SLICE_RECORDS, read_slices, read_snapshot_slices
+from controller_core.metadata.slices import apply_slice, change_draft, replay_slice
 from controller_core.model import Cluster
 from controller_core.shell.pace import EXCHANGE_ITERATIONS
 from kafka_log.files.snapshots import SnapshotReader
 from kafka_log.format.control_records import last_contained_timestamp_ms
+from kafka_metadata.draft import Draft
 from kafka_metadata.image import MetadataImage
-from kafka_metadata.metadata_log import MARKERS, MetadataLog, apply_batch, apply_records
-from kafka_metadata.replay import replay
+from kafka_metadata.metadata_log import MetadataLog, apply_batch
 from kafka_metadata.snapshot import image_records
-from kafka_wire.record_columns import RecordColumns
 from kafka_wire.records import BatchHeader, RecordBatch, batch_headers
 
 SLICE_S = 0.002
@@ -99,19 +98,17 @@ class LogFollower:
     # Steps
 
     def _load(self, data: bytes, end_offset: int, epoch: int) -> Iterator[None]:
-        image = MetadataImage()
+        draft, cluster = Draft(MetadataImage()), self._make_cluster()
         for position, header in batch_headers(data):
             if header.is_control:
                 continue
-            offset = header.base_offset
-            for found in read_slices(data[position : position + header.size_bytes], header.record_count):
-                records = change_records(found) if isinstance(found, RecordColumns) else found
-                image = replay(image, records, offset)
-                offset += len(found)
+            for found in read_snapshot_slices(data[position : position + header.size_bytes], header.record_count):
+                change_draft(draft, found)
+                replay_slice(cluster, found)
                 gc.freeze()
                 yield
-        self.log = MetadataLog(image, end_offset, epoch, last_contained_timestamp_ms(data))
-        yield from self._rebuild()
+        self.log = MetadataLog(draft.result(), end_offset, epoch, last_contained_timestamp_ms(data))
+        self.cluster = cluster
 
     def _follow(self, data: bytes) -> Iterator[None]:
         for position, header in batch_headers(data):
@@ -122,18 +119,13 @@ class LogFollower:
             self._role.advanced(header.size_bytes)
 
     def _apply(self, header: BatchHeader, batch: bytes) -> Iterator[None]:
-        after, offset = self.log, header.base_offset
+        after = self.log
         is_rebuilt_later = False
         for found in read_slices(batch, header.record_count):
-            is_rebuilt_later |= after.transaction is not None
-            if isinstance(found, RecordColumns):
-                after = apply_states(after, offset, found)
-            else:
-                is_rebuilt_later |= any(isinstance(record, MARKERS) for record in found)
-                after = apply_records(after, offset, found)
+            is_rebuilt_later |= after.transaction is not None or found.has_markers
+            after = apply_slice(after, found)
             if not self._is_active and not is_rebuilt_later:
-                self._replay(found, offset)
-            offset += len(found)
+                replay_slice(self.cluster, found)
             if header.record_count > SLICE_RECORDS:
                 gc.freeze()
             yield
@@ -145,12 +137,6 @@ class LogFollower:
         )
         if is_rebuilt_later and after.transaction is None and not self._is_active:
             yield from self._rebuild()
-
-    def _replay(self, found: Slice, offset: int) -> None:
-        if isinstance(found, RecordColumns):
-            replay_states(self.cluster, found, offset)
-        else:
-            replay_records(self.cluster, found, offset)
 
     def _change_leader(self, epoch: int, leader_id: int | None) -> Iterator[None]:
         if self._is_active:

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.metadata.partition_reading import change_records
+from controller_core.metadata.column_records import change_records
 from controller_core.metadata.replayed_records import partition_record, replay_records
-from controller_core.metadata.state_replay import apply_states, are_states, replay_states
+from controller_core.metadata.slices import Slice, apply_slice, replay_slice
+from controller_core.metadata.state_replay import are_states
 from controller_core.model import Cluster
 from controller_core.model.mode_rules import kraft_rules
 from kafka_metadata.failures import MetadataError
@@ -61,6 +62,11 @@ def columns_of(changes: list[PartitionChangeRecord]) -> RecordColumns:
     return columns
 
 
+def slice_of(changes: list[PartitionChangeRecord], first_offset: int = BASE_OFFSET) -> Slice:
+    """Return the columns of records as a slice of the log."""
+    return Slice(first_offset, first_offset + len(changes) - 1, columns_of(changes))
+
+
 def log() -> MetadataLog:
     """Return the log of a cluster with two topics."""
     return apply_records(MetadataLog(), BASE_OFFSET - len(BEFORE), BEFORE)
@@ -82,10 +88,10 @@ def states_of(found: Cluster) -> list[PartitionRecord]:
 @given(st.lists(CHANGES, min_size=1, max_size=12))
 def test_columns_change_an_image_as_their_records_do(changes: list[PartitionChangeRecord]) -> None:
     """PartitionRegistration.merge; a partition may change several times."""
-    columns, before = columns_of(changes), log()
+    before = log()
 
-    assert are_states(columns)
-    assert apply_states(before, BASE_OFFSET, columns) == apply_records(before, BASE_OFFSET, changes)
+    assert are_states(columns_of(changes))
+    assert apply_slice(before, slice_of(changes)) == apply_records(before, BASE_OFFSET, changes)
 
 
 def test_columns_in_a_transaction_change_only_the_image_of_the_transaction() -> None:
@@ -96,14 +102,14 @@ def test_columns_in_a_transaction_change_only_the_image_of_the_transaction() -> 
     ]
     begun = apply_records(log(), BASE_OFFSET, [BeginTransactionRecord("")])
 
-    assert apply_states(begun, BASE_OFFSET + 1, columns_of(changes)) == apply_records(begun, BASE_OFFSET + 1, changes)
+    assert apply_slice(begun, slice_of(changes, BASE_OFFSET + 1)) == apply_records(begun, BASE_OFFSET + 1, changes)
 
 
 @given(st.lists(CHANGES, min_size=1, max_size=12))
 def test_columns_change_a_cluster_as_their_records_do(changes: list[PartitionChangeRecord]) -> None:
     """C15: a standby has the state of the controller that wrote them."""
     by_columns, by_records = cluster(), cluster()
-    replay_states(by_columns, columns_of(changes))
+    replay_slice(by_columns, slice_of(changes))
     replay_records(by_records, list(change_records(columns_of(changes))))
 
     assert states_of(by_columns) == states_of(by_records)
@@ -133,10 +139,12 @@ def test_other_changes_are_no_states(change: PartitionChangeRecord) -> None:
     ],
     ids=["partition", "topic"],
 )
-def test_a_change_of_what_is_unknown_is_refused_with_its_offset(unknown: PartitionChangeRecord, reason: str) -> None:
+def test_a_change_of_what_is_unknown_is_refused_with_the_offsets_of_its_slice(
+    unknown: PartitionChangeRecord, reason: str
+) -> None:
     """The state would differ from that of the other controllers."""
-    columns = columns_of([PartitionChangeRecord(0, TOPICS["orders"], isr=(1,)), unknown])
-    with pytest.raises(MetadataError, match=f"offset {BASE_OFFSET + 1}.*{reason}"):
-        apply_states(log(), BASE_OFFSET, columns)
-    with pytest.raises(MetadataError, match=f"offsets? .*{BASE_OFFSET + 1}.*{reason}"):
-        replay_states(cluster(), columns, BASE_OFFSET)
+    refused = slice_of([PartitionChangeRecord(0, TOPICS["orders"], isr=(1,)), unknown])
+    with pytest.raises(MetadataError, match=f"offsets {BASE_OFFSET} and {BASE_OFFSET + 1}.*{reason}"):
+        apply_slice(log(), refused)
+    with pytest.raises(MetadataError, match=f"offsets {BASE_OFFSET} and {BASE_OFFSET + 1}.*{reason}"):
+        replay_slice(cluster(), refused)

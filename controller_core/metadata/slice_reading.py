@@ -1,0 +1,144 @@
+"""Slices of one batch: partitions decoded by columns, many at a time, all other records by the codec, which is the reference.
+
+A controller that loads a million partitions, or follows changes of a hundred thousand, spends most of its time in the decoder otherwise.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from heapq import merge
+from itertools import pairwise
+from operator import itemgetter
+
+import numpy as np
+import numpy.typing as npt
+
+from controller_core.metadata.column_records import change_records, partition_records
+from controller_core.metadata.slices import Slice, are_applied_as_columns
+from kafka_metadata.record_codec import decode_record
+from kafka_metadata.records import (
+    ClearElrRecord,
+    MetadataRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+)
+from kafka_wire.record_column_decoder import DecodedRecords, decode_parts
+from kafka_wire.record_columns import RecordColumns
+from kafka_wire.records import batches_of_records
+
+FEWEST_RECORDS = 20
+"""Fewer are read sooner one by one than by columns."""
+
+MOST_RECORDS = 10_000
+"""Records that are decoded at once, in some 5 ms. A batch of the log has no more, one of Kafka's snapshots up to 8 MiB."""
+
+SLICE_RECORDS = 250
+"""Records of a slice: 1 to 5 ms of a controller."""
+
+_NOT_REORDERED = (PartitionRecord, PartitionChangeRecord, RemoveTopicRecord, ClearElrRecord)
+"""Records whose place among the partitions of a batch counts; no snapshot has them beside its columns."""
+
+_Columns = tuple[npt.NDArray[np.int64], RecordColumns]
+"""Offsets, and the records that have them."""
+
+
+def read_slices(batch: bytes, record_count: int) -> Iterator[Slice]:
+    """Yield the records of one batch in their order. Raises MetadataError, CorruptBatch and UnsupportedCompression."""
+    if record_count < FEWEST_RECORDS:
+        yield from _slices(_by_codec(batch))
+        return
+    for part in decode_parts(batch, MOST_RECORDS):
+        yield from _in_order(_others(part), part.columns)
+
+
+def read_snapshot_slices(batch: bytes, record_count: int) -> Iterator[Slice]:
+    """Yield the records of one batch of a snapshot: of each part, first all that are not partitions. Raises as `read_slices`.
+
+    A snapshot has each entry once, and a topic before its partitions, so that their order does not count otherwise. Columns would have
+    the partitions of one topic only, which may be one or two.
+    """
+    if record_count < FEWEST_RECORDS:
+        yield from _slices(_by_codec(batch))
+        return
+    for part in decode_parts(batch, MOST_RECORDS):
+        others = list(_others(part))
+        is_usual = all(_is_used(columns) for _, columns in part.columns)
+        if not is_usual or any(isinstance(record, _NOT_REORDERED) for _, record in others):
+            yield from _in_order(others, part.columns)
+            continue
+        yield from _slices(iter(others))
+        for offsets, columns in part.columns:
+            yield from _column_slices(offsets, columns)
+
+
+def _is_used(columns: RecordColumns) -> bool:
+    return columns.message == "PartitionRecord" and are_applied_as_columns(columns)
+
+
+def _others(part: DecodedRecords) -> Iterator[tuple[int, MetadataRecord]]:
+    return ((record.offset, decode_record(record.value, record.offset)) for record in part.others)
+
+
+def _by_codec(batch: bytes) -> Iterator[tuple[int, MetadataRecord]]:
+    for _, found in batches_of_records(batch):
+        for record in found:
+            yield record.offset, decode_record(record.value, record.offset)
+
+
+def _slices(found: Iterator[tuple[int, MetadataRecord]]) -> Iterator[Slice]:
+    """Yield slices of records, whose offsets increase by one in each."""
+    some: list[MetadataRecord] = []
+    end = 0
+    for offset, record in found:
+        if some and (offset != end or len(some) == SLICE_RECORDS):
+            yield Slice(end - len(some), end - 1, some)
+            some = []
+        some.append(record)
+        end = offset + 1
+    if some:
+        yield Slice(end - len(some), end - 1, some)
+
+
+def _in_order(
+    others: Iterator[tuple[int, MetadataRecord]] | list[tuple[int, MetadataRecord]], columns: tuple[_Columns, ...]
+) -> Iterator[Slice]:
+    """Yield slices in the order of the offsets: columns where enough records follow one another."""
+    some: list[tuple[int, MetadataRecord]] = []
+    for first, found in merge(others, *(_runs(*one) for one in columns), key=itemgetter(0)):
+        if isinstance(found, RecordColumns):
+            yield from _slices(iter(some))
+            some = []
+            yield Slice(first, first + len(found) - 1, found)
+            continue
+        some.append((first, found))
+        if len(some) == SLICE_RECORDS:
+            yield from _slices(iter(some))
+            some = []
+    yield from _slices(iter(some))
+
+
+def _runs(
+    offsets: npt.NDArray[np.int64], columns: RecordColumns
+) -> Iterator[tuple[int, MetadataRecord | RecordColumns]]:
+    """Yield offsets, and the record or the columns of several records that begin there."""
+    make, is_used = _RECORDS[columns.message], are_applied_as_columns(columns)
+    ends: list[int] = (np.flatnonzero(np.diff(offsets) != 1) + 1).tolist() if is_used else []
+    for run_begin, run_end in pairwise((0, *ends, len(columns))):
+        for begin in range(run_begin, run_end, SLICE_RECORDS):
+            end = min(begin + SLICE_RECORDS, run_end)
+            some = columns[begin:end]
+            if is_used and len(some) >= FEWEST_RECORDS:
+                yield int(offsets[begin]), some
+            else:
+                yield from zip(offsets[begin:end].tolist(), make(some), strict=True)
+
+
+def _column_slices(offsets: npt.NDArray[np.int64], columns: RecordColumns) -> Iterator[Slice]:
+    for begin in range(0, len(columns), SLICE_RECORDS):
+        some = columns[begin : begin + SLICE_RECORDS]
+        yield Slice(int(offsets[begin]), int(offsets[begin + len(some) - 1]), some)
+
+
+_RECORDS: Mapping[str, Callable[[RecordColumns], Iterator[MetadataRecord]]] = {
+    "PartitionRecord": partition_records,
+    "PartitionChangeRecord": change_records,
+}
