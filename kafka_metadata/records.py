@@ -5,7 +5,7 @@ Names of the fields are those of Kafka's schemas (tested); arrays are tuples. A 
 """
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from kafka_wire.unknown_tags import UnknownTags
@@ -150,7 +150,8 @@ class ConfigRecord(MetadataRecord):
     resource_type: int
     resource_name: str
     name: str
-    value: str | None
+    value: str | None = field(repr=False)
+    """Not printed: it may be a password."""
 
 
 @dataclass(frozen=True, slots=True)

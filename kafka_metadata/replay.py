@@ -17,6 +17,7 @@ from kafka_metadata.image import ConfigResource, MetadataImage, quota_entity
 from kafka_metadata.metadata_versions import KRAFT_VERSION, METADATA_VERSION, check_level
 from kafka_metadata.partition_replay import changed_partition, known_partition, new_partition, without_elr
 from kafka_metadata.records import MetadataRecord, PartitionRecord, RegisterBrokerRecord, ResourceType, TopicRecord
+from kafka_metadata.supported_configs import is_supported
 
 
 def replay(image: MetadataImage, found: Iterable[MetadataRecord], base_offset: int = 0) -> MetadataImage:
@@ -107,6 +108,8 @@ def _clear_elr(draft: Draft, record: records.ClearElrRecord) -> None:
 
 
 def _config(draft: Draft, record: records.ConfigRecord) -> None:
+    if not is_supported(record):
+        return
     resource = ConfigResource(record.resource_type, record.resource_name)
     values = dict(draft.configs.get(resource) or {})
     values.pop(record.name, None)

@@ -44,3 +44,5 @@ class RequestContext:
     """The caller's rights on topics, for Metadata; None: there is no authorizer."""
     connection: Peer | None = field(default=None, compare=False, repr=False)
     """The connection; for a request in an Envelope a peer with the client's address, which never ends."""
+    is_forwarded: bool = False
+    """Whether a broker has forwarded the request in an Envelope."""

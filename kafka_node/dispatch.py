@@ -29,6 +29,7 @@ def context_of(listener: str, peer: Peer, header: RequestHeader) -> RequestConte
         api_version=header.api_version,
         principal=peer.principal,
         connection=peer,
+        is_forwarded=peer.is_forwarded,
     )
 
 

@@ -135,9 +135,18 @@ class Process:
                 f"{self.name} (pid {self.pid}) did not end within {timeout_s:g} s\n{self.log_tail()}"
             ) from error
 
-    def log_text(self) -> str:
-        """Return the output of all its runs."""
-        return self.log_path.read_text(encoding="utf-8", errors="replace") if self.log_path.is_file() else ""
+    @property
+    def log_bytes(self) -> int:
+        """Size of the log now."""
+        return self.log_path.stat().st_size if self.log_path.is_file() else 0
+
+    def log_text(self, begin: int = 0) -> str:
+        """Return the output of all its runs, from a byte of the log on."""
+        if not self.log_path.is_file():
+            return ""
+        with self.log_path.open("rb") as file:
+            file.seek(begin)
+            return file.read().decode("utf-8", errors="replace")
 
     def log_tail(self, lines: int = TAIL_LINES) -> str:
         """Return the last `lines` lines of the log, under its name."""

@@ -13,6 +13,7 @@ from controller_core.decisions.topic_transitions import MIN_ISR
 from controller_core.model.changes import ConfigsChanged
 from controller_core.model.mode_rules import KAFKA_4_CONFIGS
 from kafka_metadata.image import MetadataImage
+from kafka_metadata.metadata_versions import CORDONED_SINCE, version_name
 from kafka_metadata.records import ResourceType
 from kafka_node.configs.alterations import Configs, altered
 from kafka_node.configs.client_metrics_configs import client_metrics_failure
@@ -27,6 +28,8 @@ from kafka_node.outcomes import Outcome
 from kafka_node.topic_names import illegal_name_reason
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
+
+CORDONED = "cordoned.log.dirs"
 
 CLUSTER_DEFAULT = ""
 """Name of the resource with the defaults of all brokers."""
@@ -50,11 +53,21 @@ class Alterations:
 
 
 def alter_configs(
-    image: MetadataImage, settings: Settings, resources: Sequence[Body | Failure], *, incremental: bool
+    image: MetadataImage,
+    settings: Settings,
+    resources: Sequence[Body | Failure],
+    *,
+    incremental: bool,
+    is_forwarded: bool = False,
 ) -> Alterations:
-    """Decide about each resource of a request; one that is refused already is a Failure. `settings` are those of this controller."""
+    """Decide about each resource of a request; one that is refused already is a Failure.
+
+    `settings` are those of this controller. `is_forwarded`: a broker has judged its own configs.
+    """
     decided = [
-        each if isinstance(each, Failure) else _alter(image, settings, each, incremental=incremental)
+        each
+        if isinstance(each, Failure)
+        else _alter(image, settings, each, incremental=incremental, is_forwarded=is_forwarded)
         for each in resources
     ]
     return Alterations(
@@ -63,7 +76,9 @@ def alter_configs(
     )
 
 
-def _alter(image: MetadataImage, settings: Settings, resource: Body, *, incremental: bool) -> ConfigsChanged | Failure:
+def _alter(
+    image: MetadataImage, settings: Settings, resource: Body, *, incremental: bool, is_forwarded: bool
+) -> ConfigsChanged | Failure:
     kind, name = ResourceType(resource["resource_type"]), resource["resource_name"]
     present = image.config_values(kind, name)
     configs = altered(present, resource, _DEFAULTS.get(kind, {}), partial(_is_list, kind), incremental=incremental)
@@ -71,6 +86,8 @@ def _alter(image: MetadataImage, settings: Settings, resource: Body, *, incremen
         return configs
     changed = {key: value for key, value in configs.items() if present.get(key) != value}
     failure = _too_long(changed) or _invalid(image, settings, kind, name, present, configs)
+    if kind is ResourceType.BROKER and configs.get(CORDONED) != present.get(CORDONED):
+        failure = failure or _refused_cordon(image, present, configs, is_forwarded=is_forwarded)
     failure = failure or _unknown_resource(image, kind, name)
     if failure is not None:
         return failure
@@ -134,6 +151,27 @@ def _refused_by_elr(image: MetadataImage, name: str, present: Configs, configs: 
         words = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
         return Failure(ErrorCode.INVALID_CONFIG, words)
     return None
+
+
+def _refused_cordon(image: MetadataImage, present: Configs, configs: Configs, *, is_forwarded: bool) -> Failure | None:
+    """Only a broker knows its directories: a change that comes to a controller directly may only uncordon (KIP-1066)."""
+    if (image.metadata_version or 0) < CORDONED_SINCE:
+        words = (
+            f"The {CORDONED} configuration value cannot be set because it requires metadata.version >= "
+            f"{version_name(CORDONED_SINCE)}"
+        )
+        return Failure(ErrorCode.INVALID_CONFIG, words)
+    if is_forwarded or set(_directories(configs)) <= set(_directories(present)):
+        return None
+    words = (
+        f"When updating {CORDONED} via controllers, the new value must be a subset of the current configuration value."
+    )
+    return Failure(ErrorCode.INVALID_CONFIG, words)
+
+
+def _directories(configs: Configs) -> list[str]:
+    text = (configs.get(CORDONED) or "").strip()
+    return [name.strip() for name in text.split(",")] if text else []
 
 
 def _unknown_resource(image: MetadataImage, kind: ResourceType, name: str) -> Failure | None:

@@ -31,6 +31,7 @@ from kafka_metadata.records import (
     PartitionRecord,
     ResourceType,
 )
+from kafka_metadata.supported_configs import is_supported
 
 NOT_DECIDED_BY = (
     records.AccessControlEntryRecord,
@@ -251,7 +252,7 @@ def _clear_elr(cluster: Cluster, record: records.ClearElrRecord) -> changes.ElrC
 
 
 def _config(_cluster: Cluster, record: records.ConfigRecord) -> changes.ConfigsChanged | None:
-    if record.resource_type not in ResourceType.__members__.values():
+    if not is_supported(record):
         return None
     return changes.ConfigsChanged(ResourceType(record.resource_type), record.resource_name, {record.name: record.value})
 

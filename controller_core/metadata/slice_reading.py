@@ -28,8 +28,8 @@ from kafka_wire.records import batches_of_records
 FEWEST_RECORDS = 20
 """Fewer are read sooner one by one than by columns."""
 
-MOST_RECORDS = 10_000
-"""Records that are decoded at once, in some 5 ms. A batch of the log has no more, one of Kafka's snapshots up to 8 MiB."""
+MOST_RECORDS = 2_500
+"""Records that are decoded at once, in some 2 ms. A batch of the log has at most 10,000, one of Kafka's snapshots up to 8 MiB."""
 
 SLICE_RECORDS = 250
 """Records of a slice: 1 to 5 ms of a controller."""

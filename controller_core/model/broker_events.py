@@ -35,6 +35,8 @@ class RegisterBroker:
     """Whether the session of the registered incarnation has not expired."""
     log_end: int = NO_EPOCH
     """Offset of the registration's record: the epoch of a new incarnation."""
+    kraft_version: int = 0
+    """Level of kraft.version, which the quorum's control records have."""
     scope: Scope = scope.ALL
 
 

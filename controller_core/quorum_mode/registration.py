@@ -22,7 +22,7 @@ from controller_core.model.decision import Decision, decision
 from controller_core.model.ids import MAX_BROKER_ID
 from controller_core.quorum_mode.leaving import leave_further, leave_partitions
 from kafka_metadata.directory_ids import is_reserved, sorted_directories
-from kafka_metadata.metadata_versions import METADATA_VERSION
+from kafka_metadata.metadata_versions import KRAFT_VERSION, METADATA_VERSION
 from kafka_wire.errors import ErrorCode, Failure
 
 
@@ -125,8 +125,9 @@ def _refuse_directories(cluster: Cluster, event: RegisterBroker, _known: Broker 
 
 def _refuse_features(cluster: Cluster, event: RegisterBroker, _known: Broker | None) -> Failure | None:
     supported = {feature.name: feature for feature in event.features}
-    for name in sorted({*cluster.features, *supported}):
-        level = cluster.features.get(name, 0)
+    levels = {**cluster.features, KRAFT_VERSION: event.kraft_version}
+    for name in sorted({*levels, *supported}):
+        level = levels.get(name, 0)
         # A broker that does not name a feature supports only level 0 of it.
         wanted = supported.get(name, FeatureRange(name, 0, 0))
         if not wanted.minimum <= level <= wanted.maximum:

@@ -1,7 +1,7 @@
 """Authorization of requests: each request is judged by the currently known ACLs, its principal and the caller's host.
 
 Until the ACLs have been read, only super users get a response: most clients would take a refusal as final. Every denial is logged
-with its reason, as in Kafka. The module table lists the needs of each API; refusal builds the response.
+with its reason, as in Kafka, and at DEBUG what is allowed. The module table lists the needs of each API; refusal builds the response.
 """
 
 import asyncio
@@ -158,7 +158,8 @@ class Guard:
                 verdict, name = authorize_any(*caller, need.operation, need.resource_type), "(any)"
             case OnAll():
                 verdict, name = authorize_all(*caller, need.operation, need.resource_type), "(all)"
-        if not verdict and log.isEnabledFor(denied_level):
+        level = logging.DEBUG if verdict else denied_level
+        if log.isEnabledFor(level):
             extra = {
                 "principal": context.principal,
                 "host": context.peer_host,
@@ -166,7 +167,7 @@ class Guard:
                 "resource": f"{need.resource_type.name}:{name}",
                 "reason": verdict.reason,
             }
-            log.log(denied_level, "Denied operation", extra=extra)
+            log.log(level, "Allowed operation" if verdict else "Denied operation", extra=extra)
         return verdict
 
 

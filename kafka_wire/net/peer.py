@@ -21,6 +21,8 @@ class Peer:
     """Adds bytes that a handler holds for this connection to the server's account; a negative count releases them."""
     principal: str = ANONYMOUS
     """Authenticated principal, from its certificate or SASL."""
+    is_forwarded: bool = False
+    """Whether this is a client whose request a broker has forwarded in an Envelope (KIP-590)."""
     _callbacks: list[Callable[[], None]] = field(default_factory=list, repr=False)
     _is_closed: bool = False
 

@@ -35,7 +35,14 @@ DYNAMIC_SETTINGS = frozenset(
 )
 """Settings that may be changed while the broker runs (DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS, without those of parts that it lacks)."""
 
+WITHOUT_EFFECT = frozenset(
+    name
+    for name, setting in SETTINGS.items()
+    if setting.is_dynamic and name.startswith(("sasl.kerberos.", "sasl.login."))
+)
+"""Settings of logins that this broker does not have: changes are accepted as by Kafka, which uses them only with such a login."""
+
 
 def dynamic_setting(name: str) -> Setting | None:
     """Return a setting that dynamic configs of brokers may have; None for others."""
-    return SETTINGS[name] if name in DYNAMIC_SETTINGS else DYNAMIC_ONLY.get(name)
+    return SETTINGS[name] if name in DYNAMIC_SETTINGS | WITHOUT_EFFECT else DYNAMIC_ONLY.get(name)

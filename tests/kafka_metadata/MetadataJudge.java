@@ -22,11 +22,11 @@ import org.apache.kafka.image.loader.MetadataBatchLoader;
 import org.apache.kafka.image.writer.ImageWriterOptions;
 import org.apache.kafka.image.writer.RecordListWriter;
 import org.apache.kafka.metadata.MetadataRecordSerde;
-import org.apache.kafka.metadata.SupportedConfigChecker;
 import org.apache.kafka.raft.Batch;
 import org.apache.kafka.raft.LeaderAndEpoch;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 import org.apache.kafka.server.common.MetadataVersion;
+import org.apache.kafka.server.config.DefaultSupportedConfigChecker;
 
 /**
  * Reads metadata with Kafka's code and writes it again, until its input ends. A line is a command, its answer is one line:
@@ -80,7 +80,7 @@ public final class MetadataJudge {
             new LogContext(), Time.SYSTEM,
             (message, error) -> new RuntimeException(message, error),
             (delta, image, manifest) -> latest[0] = image,
-            SupportedConfigChecker.TRUE);
+            new DefaultSupportedConfigChecker());
         LeaderAndEpoch leader = new LeaderAndEpoch(OptionalInt.of(1), 1);
         for (Batch<ApiMessageAndVersion> batch : batches) {
             loader.loadBatch(batch, leader);
@@ -90,7 +90,7 @@ public final class MetadataJudge {
     }
 
     private static MetadataImage snapshot(List<Batch<ApiMessageAndVersion>> batches) {
-        MetadataDelta delta = new MetadataDelta.Builder().build();
+        MetadataDelta delta = new MetadataDelta.Builder().setSupportedConfigChecker(new DefaultSupportedConfigChecker()).build();
         for (Batch<ApiMessageAndVersion> batch : batches) {
             for (ApiMessageAndVersion record : batch.records()) delta.replay(record.message());
         }

@@ -145,7 +145,8 @@ def others(metadata_version: int) -> list[st.SearchStrategy[MetadataRecord]]:
             records.ConfigRecord,
             st.sampled_from([2, 4, 16, 32]),
             st.sampled_from(["", "1", "topic"]),
-            TEXT,
+            st.sampled_from(["retention.ms", "internal.segment.bytes", "interval.ms", "share.session.timeout.ms"])
+            | TEXT,
             st.none() | TEXT,
         ),
         st.builds(records.ClientQuotaRecord, ENTITIES, st.sampled_from(["a", "b"]), st.floats(0, 1e9), st.booleans()),

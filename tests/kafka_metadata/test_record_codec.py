@@ -190,3 +190,11 @@ def test_keys_of_a_credential_are_not_printed() -> None:
     credential = records.UserScramCredentialRecord("ann", 1, b"salt", b"stored", b"server", 4096)
 
     assert repr(credential) == "UserScramCredentialRecord(name='ann', mechanism=1)"
+
+
+def test_values_of_configs_are_not_printed() -> None:
+    """RecordRedactor prints those that are no passwords; here none is."""
+    config = records.ConfigRecord(records.ResourceType.BROKER, "1", "ssl.key.password", "secret")
+
+    assert "secret" not in repr(config)
+    assert "ssl.key.password" in repr(config)

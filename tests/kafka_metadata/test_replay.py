@@ -129,6 +129,8 @@ def test_an_unknown_metadata_version_is_refused() -> None:
         ([BROKER, records.BrokerRegistrationChangeRecord(1, 30, fenced=2)], "2 is no change of fencing"),
         ([records.RemoveAccessControlEntryRecord(OTHER)], f"there is no ACL with the id {OTHER}"),
         ([records.BeginTransactionRecord()], "a marker of a transaction is not part of a snapshot"),
+        ([records.EndTransactionRecord()], "a marker of a transaction is not part of a snapshot"),
+        ([records.AbortTransactionRecord()], "a marker of a transaction is not part of a snapshot"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -139,6 +141,26 @@ def test_records_that_contradict_the_image_are_refused_with_offset_and_type(
     name, offset = type(found[-1]).__name__, 99 + len(found)
 
     assert refusal(*found) == f"The {name} at offset {offset} cannot be applied: {reason}."
+
+
+@pytest.mark.parametrize(
+    ("record", "is_kept"),
+    [
+        (records.ConfigRecord(records.ResourceType.TOPIC, "orders", "message.format.version", "3.0"), False),
+        (records.ConfigRecord(records.ResourceType.TOPIC, "orders", "internal.segment.bytes", "100"), True),
+        (records.ConfigRecord(records.ResourceType.GROUP, "app", "unknown", "1"), False),
+        (records.ConfigRecord(records.ResourceType.CLIENT_METRICS, "sub", "interval.ms", "1000"), True),
+        (records.ConfigRecord(records.ResourceType.BROKER, "1", "listener.name.x.ssl.keystore.type", "PEM"), True),
+        (records.ConfigRecord(99, "future", "retention.ms", "1"), False),
+    ],
+)
+def test_configs_that_kafka_does_not_know_have_no_effect(record: records.ConfigRecord, is_kept: bool) -> None:
+    """DefaultSupportedConfigChecker: earlier versions wrote them, and with them no other config of the topic could be changed."""
+    found = replay(MetadataImage(), [record])
+
+    assert found.config_values(record.resource_type, record.resource_name) == (
+        {record.name: record.value} if is_kept else {}
+    )
 
 
 def test_an_image_does_not_change_and_shares_what_is_the_same() -> None:

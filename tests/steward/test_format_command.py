@@ -56,6 +56,26 @@ def static(tmp_path: Path) -> Controller:
     return Controller(tmp_path, STATIC)
 
 
+@pytest.mark.parametrize(
+    ("folder", "reason"),
+    [
+        ("{file}/data", "Failed to read {file}/data/meta.properties: Not a directory."),
+        ("/proc/steward", "Failed to create folder /proc/steward: No such file or directory."),
+    ],
+    ids=["below a file", "where no folder can be"],
+)
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, folder: str, reason: str) -> None:
+    """FormatterTest.testFormatterFailsOnUnwritableDirectory; root may write to read-only folders."""
+    file = tmp_path / "file"
+    file.touch()
+    config = tmp_path / "controller.properties"
+    values = {**STATIC, "log.dirs": folder.format(file=file)}
+    config.write_text("".join(f"{name}={value}\n" for name, value in values.items()))
+    result = CliRunner().invoke(app, ["format", "--config", str(config), "--cluster-id", CLUSTER_ID])
+
+    assert (result.exit_code, result.output) == (FAILED, f"steward format: {reason.format(file=file)}\n")
+
+
 BASE_FILES = ["one/bootstrap.checkpoint", "one/meta.properties", "two/bootstrap.checkpoint", "two/meta.properties"]
 
 

@@ -226,7 +226,7 @@ class Front:
             lowest, highest = self._own.get(inner.key, (0, -1))
             if not lowest <= inner.header.api_version <= highest:
                 return envelope.refused(ErrorCode.UNSUPPORTED_VERSION)
-            client = Peer(inner.client_host, 0, _ignore, _ignore, inner.principal)
+            client = Peer(inner.client_host, 0, _ignore, _ignore, inner.principal, is_forwarded=True)
             response = await self._own_request(inner.key, client, inner.header, inner.frame)
         except envelope.EnvelopeError as error:
             log.info("Forwarded request refused", extra={"error": str(error)})

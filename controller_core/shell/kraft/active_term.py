@@ -68,6 +68,10 @@ class Quorum(Protocol):
     def end_offset(self) -> int:
         """Offset of the next record of the log."""
 
+    @property
+    def kraft_version(self) -> int:
+        """Level of kraft.version."""
+
     def leads_in(self, epoch: int) -> bool:
         """Whether the node leads in an epoch."""
 
@@ -197,7 +201,10 @@ class ActiveTerm:
             case broker_events.RegisterBroker(broker=broker):
                 known, now_ms = self.cluster.brokers.get(broker), self._quorum.now_ms
                 is_valid = known is not None and self.sessions.is_valid(broker, known.epoch, now_ms)
-                return replace(event, log_end=self._quorum.end_offset, session_is_valid=is_valid)
+                quorum = self._quorum
+                return replace(
+                    event, log_end=quorum.end_offset, session_is_valid=is_valid, kraft_version=quorum.kraft_version
+                )
             case broker_events.NoteShutdownOffset():
                 return replace(event, log_end=self._quorum.end_offset)
             case _:

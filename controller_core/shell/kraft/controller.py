@@ -107,10 +107,13 @@ class KRaftController:
         """The time of sessions."""
         return self._quorum.now_ms
 
-    def update_metrics(self, high_watermark: int) -> None:
+    def update_metrics(self, high_watermark: int, leader_id: int | None = None) -> None:
         """Compute the gauges."""
-        sessions = self.sessions if self.is_active else None
-        self.metrics.update(self.cluster, self.committed, high_watermark, sessions, self.now_ms)
+        sessions, now_ms, follower = self.sessions if self.is_active else None, self.now_ms, self.follower
+        self.metrics.update(self.cluster, self.committed, high_watermark, sessions, now_ms)
+        self.metrics.loader.update(
+            self.committed_image, self._quorum.kraft_version, leader_id, follower.snapshots_loaded, now_ms
+        )
 
     # Requests
 

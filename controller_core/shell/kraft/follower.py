@@ -68,6 +68,8 @@ class LogFollower:
         """The image and how far it is: always at the end of a batch."""
         self.cluster = make_cluster()
         """While this process is active, that of its term: with what is not committed."""
+        self.snapshots_loaded = 0
+        """Since the start."""
         self._node_id = node_id
         self._make_cluster = make_cluster
         self._role = role
@@ -109,6 +111,7 @@ class LogFollower:
                 yield
         self.log = MetadataLog(draft.result(), end_offset, epoch, last_contained_timestamp_ms(data))
         self.cluster = cluster
+        self.snapshots_loaded += 1
 
     def _follow(self, data: bytes) -> Iterator[None]:
         for position, header in batch_headers(data):

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summ
 
 from controller_core.model import Broker, Cluster, changes
 from controller_core.quorum_mode.sessions import Sessions
+from controller_core.shell.kraft.loader_metrics import LoaderMetrics
 from controller_core.shell.metrics import (
     EVENT_SECONDS,
     EVENTS_PREFIX,
@@ -34,6 +35,8 @@ class KRaftMetrics:
     """All metrics of one process; those of the cluster are computed when they are read."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self.loader = LoaderMetrics(registry)
+
         def gauge(name: str, documentation: str, *labels: str) -> Gauge:
             return Gauge(f"{PREFIX}_{name}", documentation, labels, registry=registry)
 

@@ -99,8 +99,7 @@ class Security:
         node = self._driver.node
         voters = () if node is None else tuple(voter.key.id for voter in node.voters.voters)
         minimum = self._settings.controller.min_insync_replicas
-        kraft_version = 0 if node is None else node.history.kraft_version
-        return QuorumFeatures(self._settings.node_id, SUPPORTED, voters, minimum, kraft_version)
+        return QuorumFeatures(self._settings.node_id, SUPPORTED, voters, minimum, self._driver.kraft_version)
 
     def _advanced(self, _size_bytes: int) -> None:
         """Note that the ACLs are known: everything that a leader has committed is applied (StandardAuthorizer.completeInitialLoad)."""

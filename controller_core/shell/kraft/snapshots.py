@@ -26,8 +26,8 @@ class SnapshotNode(Protocol):
     def now_ms(self) -> int:
         """A time that advances evenly."""
 
-    async def write_snapshot(self, end: Position, values: Iterable[bytes], last_timestamp_ms: int) -> None:
-        """Write a snapshot of the committed records before an offset."""
+    async def write_snapshot(self, end: Position, values: Iterable[bytes], last_timestamp_ms: int) -> int | None:
+        """Write a snapshot of the committed records before an offset; return its size in bytes, None if none is needed."""
 
 
 class Snapshots:
@@ -68,8 +68,11 @@ class Snapshots:
         end = Position(committed.end_offset, committed.epoch)
         extra = {"end_offset": end.offset, "reason": reason}
         try:
-            await self._node.write_snapshot(end, snapshot_values(committed.image), committed.last_timestamp_ms)
+            values = snapshot_values(committed.image)
+            size_bytes = await self._node.write_snapshot(end, values, committed.last_timestamp_ms)
         except (LogError, OSError, MetadataError) as error:
             log.error("Failed to write a snapshot; trying again later", extra={**extra, "error": str(error)})
-        else:
-            log.info("Wrote a snapshot", extra=extra)
+            return
+        if size_bytes is not None:
+            self._controller.metrics.loader.snapshot_written(size_bytes, self._node.now_ms)
+            log.info("Wrote a snapshot", extra={**extra, "bytes": size_bytes})

@@ -77,13 +77,13 @@ class KRaftStateMachine:
 
     def features(self) -> BrokerVersions:
         """Return what ApiVersions lists."""
-        node = self._driver.node
-        return listed_features(self.controller.committed, 0 if node is None else node.history.kraft_version)
+        return listed_features(self.controller.committed, self._driver.kraft_version)
 
     def update_metrics(self) -> None:
         """Compute the gauges."""
         node = self._driver.node
-        self.controller.update_metrics(0 if node is None else node.log.high_watermark)
+        high_watermark, leader_id = (0, None) if node is None else (node.log.high_watermark, node.leader_id)
+        self.controller.update_metrics(high_watermark, leader_id)
 
     def _follow_settings(self, _size_bytes: int) -> None:
         """Apply the dynamic configs of all nodes and of this one, once they have changed."""

@@ -63,8 +63,7 @@ def handlers(driver: Driver, topic: LogTopic, cluster_id: str) -> dict[ApiKey, R
 
 def features(driver: Driver) -> BrokerVersions:
     """Return what ApiVersions lists: the levels of kraft.version, and the one in effect once it is above 0 (FinalizedFeatures of Kafka)."""
-    node = driver.node
-    level = 0 if node is None else node.history.kraft_version
+    level = driver.kraft_version
     supported = {KRAFT_VERSION: (ALL_VERSIONS.minimum, ALL_VERSIONS.maximum)}
     return BrokerVersions({}, supported, finalized_features={KRAFT_VERSION: (level, level)} if level else {})
 

@@ -147,6 +147,11 @@ class Driver:
         """Offset of the next record of the log."""
         return 0 if self._node is None else self._node.log.end_offset
 
+    @property
+    def kraft_version(self) -> int:
+        """Level of kraft.version; 0 while the node does not run."""
+        return 0 if self._node is None else self._node.history.kraft_version
+
     def leads_in(self, epoch: int) -> bool:
         """Whether the node runs, and leads in an epoch."""
         node = self._node
@@ -232,24 +237,26 @@ class Driver:
             return True
         return await self._commit_waits.add(offset)
 
-    async def write_snapshot(self, end: Position, values: Iterable[bytes], last_timestamp_ms: int) -> None:
-        """Write a snapshot of the committed records before an offset; `values` are those of its records.
+    async def write_snapshot(self, end: Position, values: Iterable[bytes], last_timestamp_ms: int) -> int | None:
+        """Write a snapshot of the committed records before an offset; `values` are those of its records. Return its size in bytes.
 
-        Exchanges with other nodes run between two batches. Nothing happens if there is such a snapshot. Raises LogError, and what `values` raises.
+        Exchanges with other nodes run between two batches. Nothing happens if there is such a snapshot: None. Raises LogError, and what
+        `values` raises.
         """
         node = self._node
         writer = None if node is None else self._storage.create_snapshot(end, node.log.high_watermark)
         if node is None or writer is None:
-            return
+            return None
         with writer:
             for batch in snapshot_data(values, end, last_timestamp_ms, node.history, self._clock()):
                 writer.append(batch)
                 await exchanges_run()
             await asyncio.get_running_loop().run_in_executor(self._disk, writer.flush)
             if self.ended.is_set():
-                return
+                return None
             self._storage.finish_snapshot(writer)
         self.handle(SnapshotCreated(end, writer.size_bytes))
+        return writer.size_bytes
 
     async def shut_down(self, timeout_ms: int) -> None:
         """Hand over where the node leads, and wait until it has ended, at most for the timeout."""

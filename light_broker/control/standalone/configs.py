@@ -22,7 +22,7 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 from light_broker.control.standalone.state import State
 from light_broker.control.standalone.topics import config_failure
-from light_broker.core.dynamic_settings import DYNAMIC_SETTINGS
+from light_broker.core.dynamic_settings import dynamic_setting
 from light_broker.core.metadata_view import CLUSTER_DEFAULT
 
 
@@ -79,7 +79,7 @@ def _is_list(name: str) -> bool:
 
 
 def _refused_settings(configs: Configs) -> Failure | None:
-    static = sorted(name for name in configs if name in SETTINGS and name not in DYNAMIC_SETTINGS)
+    static = sorted(name for name in configs if name in SETTINGS and dynamic_setting(name) is None)
     if static:
         words = f"Cannot update these configs dynamically: {', '.join(static)}"
         return Failure(ErrorCode.INVALID_REQUEST, words)

@@ -7,13 +7,21 @@ import pytest
 from controller_core.metadata.config_alterations import alter_configs
 from controller_core.model.changes import ConfigsChanged
 from kafka_metadata.image import MetadataImage
-from kafka_metadata.metadata_versions import ELR_VERSION
-from kafka_metadata.records import ConfigRecord, FeatureLevelRecord, RegisterBrokerRecord, ResourceType, TopicRecord
+from kafka_metadata.metadata_versions import ELR_VERSION, METADATA_VERSION
+from kafka_metadata.records import (
+    ConfigRecord,
+    FeatureLevelRecord,
+    MetadataRecord,
+    RegisterBrokerRecord,
+    ResourceType,
+    TopicRecord,
+)
 from kafka_metadata.replay import replay
 from kafka_node.configs.alterations import AlterOperation
 from kafka_node.configs.layered_settings import Settings
+from kafka_node.outcomes import Outcome
 from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire.errors import ErrorCode, Failure
 
 TOPIC, BROKER = ResourceType.TOPIC, ResourceType.BROKER
 IMAGE = replay(
@@ -67,6 +75,46 @@ def test_alter_configs_replaces_all_configs() -> None:
 
 
 SET = AlterOperation.SET
+
+
+def cordon(value: str | None, present: str | None, *, level: int = 30, is_forwarded: bool = False) -> Outcome:
+    """Change the cordoned directories of broker 1 in a cluster of a metadata.version; return the outcome."""
+    records: list[MetadataRecord] = [FeatureLevelRecord(METADATA_VERSION, level)]
+    if present is not None:
+        records.append(ConfigRecord(BROKER, "1", "cordoned.log.dirs", present))
+    image = replay(IMAGE, records)
+    operation = ("cordoned.log.dirs", AlterOperation.DELETE if value is None else SET, value)
+    found = alter_configs(
+        image, Settings(101), [resource(BROKER, "1", operation)], incremental=True, is_forwarded=is_forwarded
+    )
+    return found.outcomes[0]
+
+
+@pytest.mark.parametrize("value", ["/b", "/b, /a", "", None])
+def test_a_controller_uncordons_directories_of_a_broker(value: str | None) -> None:
+    """KIP-1066: a broker that is gone cannot do it itself."""
+    assert cordon(value, "/a,/b") is None
+
+
+@pytest.mark.parametrize("present", [None, "/a"])
+def test_only_a_broker_cordons_its_directories(present: str | None) -> None:
+    """The controller does not know their paths (INVALID_CORDONED_LOG_DIRS_ERROR); a broker has judged what it forwards."""
+    refused = cordon("/a,/b", present)
+
+    assert isinstance(refused, Failure)
+    assert (refused.code, "must be a subset" in refused.message) == (ErrorCode.INVALID_CONFIG, True)
+    assert cordon("/a,/b", present, is_forwarded=True) is None
+
+
+@pytest.mark.parametrize("is_forwarded", [False, True])
+def test_directories_are_cordoned_from_metadata_version_4_3_on(is_forwarded: bool) -> None:
+    """Brokers before 4.3 do not know the config (DISABLED_CORDONED_LOG_DIRS_ERROR)."""
+    refused = cordon("/a", None, level=29, is_forwarded=is_forwarded)
+
+    assert isinstance(refused, Failure)
+    assert "requires metadata.version >= 4.3-IV0" in refused.message
+
+
 REFUSED = {
     "an unknown topic": (resource(TOPIC, "none", ("retention.ms", SET, "5")), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     "a wrong value": (resource(TOPIC, "orders", ("retention.ms", SET, "abc")), ErrorCode.INVALID_CONFIG),

@@ -1,6 +1,7 @@
 """Refused requests (KafkaApis), with Kafka's error codes."""
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from kafka_node.authorization import guard as guard_module
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.guard import Guard
+from kafka_node.authorization.needs import OnName
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.server import CloseConnection
@@ -192,6 +194,24 @@ async def test_delegation_token_requests_are_refused() -> None:
     everything = guard_of(everyone=True)
     for key in (ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN):
         assert await refused(everything, key, 2) == {ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED}
+
+
+async def test_denials_are_logged_with_their_reason_and_what_is_allowed_at_debug(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """kafka.authorizer.logger: denials at INFO, the rest at DEBUG."""
+    guard = guard_of((Operation.READ, TOPIC, "x"))
+    with caplog.at_level(logging.DEBUG, logger="kafka_node.authorization.guard"):
+        for name in ("x", "secret"):
+            guard.judge(context(), OnName(Operation.READ, TOPIC, name), quiet=False)
+
+    assert [(one.levelname, one.message, vars(one)["resource"]) for one in caplog.records] == [
+        ("DEBUG", "Allowed operation", "TOPIC:x"),
+        ("INFO", "Denied operation", "TOPIC:secret"),
+    ]
+    denied = vars(caplog.records[1])
+    assert (denied["principal"], denied["host"], denied["operation"]) == (ALICE, "10.0.0.1", "READ")
+    assert denied["reason"]
 
 
 async def test_only_super_users_are_answered_until_acls_are_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,6 @@ from controller_core.shell.kraft.features import SUPPORTED
 from kafka_metadata.directory_ids import UNASSIGNED_DIRECTORY
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_log import MetadataLog
-from kafka_metadata.metadata_versions import KRAFT_VERSION
 from kafka_metadata.records import PartitionRecord
 from kafka_node.context import RequestContext
 from kafka_wire.errors import ErrorCode
@@ -36,9 +35,7 @@ REQUEST_TIMEOUT_MS = 600
 HEARTBEAT_MS = 200
 """Several heartbeats within the shortest session."""
 
-FEATURES = tuple(
-    FeatureRange(name, lowest, highest) for name, (lowest, highest) in SUPPORTED.items() if name != KRAFT_VERSION
-)
+FEATURES = tuple(FeatureRange(name, lowest, highest) for name, (lowest, highest) in SUPPORTED.items())
 
 CONTEXT = RequestContext("CONTROLLER", None, "broker", 0, 2)
 

@@ -101,6 +101,11 @@ class ControllerHost(Host):
         """Offset of the next record of the log."""
         return 0 if self.node is None else self.node.log.end_offset
 
+    @property
+    def kraft_version(self) -> int:
+        """Level of kraft.version."""
+        return 0 if self.node is None else self.node.history.kraft_version
+
     def leads_in(self, epoch: int) -> bool:
         """Whether the node leads in an epoch."""
         return self.node is not None and isinstance(self.node.state, Leader) and self.node.epoch == epoch

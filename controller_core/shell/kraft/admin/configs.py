@@ -54,7 +54,8 @@ class ConfigApis:
         repeated = duplicates(_identity(each) for each in body["resources"])
         judged = [_judged(each, repeated, allows) for each in body["resources"]]
         image = self._controller.image
-        decided = alter_configs(image, present_settings(self._file, image), judged, incremental=incremental)
+        settings = present_settings(self._file, image)
+        decided = alter_configs(image, settings, judged, incremental=incremental, is_forwarded=context.is_forwarded)
         if decided.changes and not body["validate_only"]:
             # Nothing is awaited between the image and the decision on the event, so no other change is lost.
             await self._controller.submit(ChangeConfigs(decided.changes))

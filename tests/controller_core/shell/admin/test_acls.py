@@ -106,6 +106,7 @@ async def test_prefixed_and_literal_acls_are_distinct() -> None:
         creation(""),
         creation("a/b"),
         creation(principal="alice"),
+        creation(principal=""),
         creation(operation=Operation.ANY),
         creation(operation=99),
         creation(permission_type=Permission.ANY),

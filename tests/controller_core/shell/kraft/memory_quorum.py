@@ -57,6 +57,7 @@ class SharedLog:
         self.epoch = 0
         self.leader_id: int | None = None
         self.now_ms = 0
+        self.kraft_version = 0
         self.commits_at_once = True
         self.members: dict[int, Member] = {}
 
@@ -115,6 +116,11 @@ class Member:
     def end_offset(self) -> int:
         """Offset of the next record."""
         return self.log.end_offset
+
+    @property
+    def kraft_version(self) -> int:
+        """Level of kraft.version."""
+        return self.log.kraft_version
 
     def leads_in(self, epoch: int) -> bool:
         """Whether this controller is the leader of the epoch."""

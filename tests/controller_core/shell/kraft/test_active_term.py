@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from uuid import UUID
 
 import pytest
 
@@ -180,15 +181,23 @@ async def test_a_write_is_decided_on_the_newest_image(log: SharedLog, active: Me
     seen: list[str | None] = []
 
     def decide(image: MetadataImage) -> RecordDecision:
-        seen.append(image.config_values(ResourceType.GROUP, "g").get("a"))
-        return RecordDecision((records.ConfigRecord(ResourceType.GROUP, "g", "a", str(len(seen))),), len(seen))
+        seen.append(image.config_values(ResourceType.BROKER, "1").get("a"))
+        return RecordDecision((records.ConfigRecord(ResourceType.BROKER, "1", "a", str(len(seen))),), len(seen))
 
     writes = [await begun(active.controller.write(decide)) for _ in range(2)]
     log.commit()
 
     assert await asyncio.gather(*writes) == [1, 2]
     assert seen == [None, "1"]
-    assert (await active.controller.read()).config_values(ResourceType.GROUP, "g") == {"a": "2"}
+    assert (await active.controller.read()).config_values(ResourceType.BROKER, "1") == {"a": "2"}
+
+
+async def test_records_that_contradict_the_image_end_the_node_that_decided_them(active: Member) -> None:
+    """A fatal fault in Kafka: the state would differ from the log."""
+    with pytest.raises(TermEndedError):
+        await active.controller.write(lambda _: RecordDecision((records.RemoveTopicRecord(UUID(int=7)),), None))
+
+    assert "no topic with the id" in str(active.failure)
 
 
 async def test_an_atomic_change_that_is_too_large_is_refused_and_changes_nothing(active: Member) -> None:
@@ -257,14 +266,14 @@ async def test_a_transaction_that_a_controller_left_open_is_aborted(log: SharedL
     for member in (first, second):
         assert member.controller.cluster.features == {METADATA_VERSION: 30, "eligible.leader.replicas.version": 1}
         assert member.controller.committed.transaction is None
-        assert member.controller.committed_image.config_values(ResourceType.GROUP, "aborted") == {}
+        assert member.controller.committed_image.config_values(ResourceType.BROKER, "7") == {}
 
 
 def part_of_a_transaction(log: SharedLog) -> Batch:
     """Return a batch that begins a transaction and does not end it."""
     found: tuple[MetadataRecord, ...] = (
         records.BeginTransactionRecord("torn"),
-        records.ConfigRecord(ResourceType.GROUP, "aborted", "a", "1"),
+        records.ConfigRecord(ResourceType.BROKER, "7", "a", "1"),
     )
     made = payloads([found], 30, 0, is_atomic=True)
     assert isinstance(made, list)

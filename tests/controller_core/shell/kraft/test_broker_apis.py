@@ -7,7 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from controller_core.shell.kraft.broker_apis.table import SERVED, broker_handlers
-from kafka_metadata.records import RegisterControllerRecord
+from kafka_metadata.metadata_versions import METADATA_VERSION
+from kafka_metadata.records import FeatureLevelRecord, RegisterControllerRecord
 from kafka_node.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
@@ -162,6 +163,19 @@ async def test_a_registration_that_cannot_be_is_refused(
     assert active.controller.sessions.is_valid(1, epoch, active.now_ms)
 
 
+async def test_a_broker_that_does_not_support_the_quorums_kraft_version_is_refused(active: Member) -> None:
+    """QuorumController.registerBroker: the level is in control records, not among the features of the metadata."""
+    active.log.kraft_version = 1
+    features = registration_of(1)["features"]
+    kraft_version = {"name": "kraft.version", "min_supported_version": 0, "max_supported_version": 1}
+    answers = [
+        await ask(active, ApiKey.BROKER_REGISTRATION, registration_of(1, features=each))
+        for each in (features, [*features, kraft_version])
+    ]
+
+    assert [answer["error_code"] for answer in answers] == [ErrorCode.UNSUPPORTED_VERSION, ErrorCode.NONE]
+
+
 async def test_a_heartbeat_of_another_epoch_is_refused_and_keeps_no_session(active: Member) -> None:
     """STALE_BROKER_EPOCH: a replaced process learns that it is out."""
     epoch = await registered(active, 1)
@@ -209,6 +223,23 @@ async def test_a_leader_changes_the_isr_and_replicas_are_assigned_to_directories
     noted = assigned["directories"][0]["topics"]
     assert [one["partitions"][0]["error_code"] for one in noted] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID]
     assert active.controller.cluster.directories_of(0)[1] == directory(12)
+
+
+async def test_controllers_and_directories_need_a_later_metadata_version() -> None:
+    """3.7-IV0 and 3.7-IV2: no record of earlier versions could say it."""
+    log = SharedLog()
+    old = log.add(101, bootstrap=(FeatureLevelRecord(METADATA_VERSION, 7),))
+    log.elect(101)
+    features = registration_of(1)["features"]
+    controller = {"controller_id": 102, "incarnation_id": uuid4(), "listeners": [], "features": features}
+    epoch = await registered(old, 1)
+    assignment = {"broker_id": 1, "broker_epoch": epoch, "directories": []}
+    answers = [
+        await ask(old, ApiKey.CONTROLLER_REGISTRATION, controller),
+        await ask(old, ApiKey.ASSIGN_REPLICAS_TO_DIRS, assignment),
+    ]
+
+    assert [answer["error_code"] for answer in answers] == [ErrorCode.UNSUPPORTED_VERSION] * 2
 
 
 async def test_a_broker_is_unregistered_once(active: Member) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller_core.model import broker_events
+from controller_core.model import TopicPartition, broker_events, events
+from controller_core.quorum.positions import Position
 from controller_core.shell.kraft.metrics import KRaftMetrics
 from controller_core.shell.kraft.upkeep import Upkeep
+from kafka_metadata.metadata_versions import ELR_VERSION
+from kafka_metadata.record_codec import encode_record
+from kafka_metadata.records import FeatureLevelRecord
 from tests.controller_core.shell.kraft.memory_quorum import SETTINGS, Member, SharedLog, new_topic
 from tests.waiting import until
 
@@ -121,6 +127,78 @@ async def test_sessions_that_end_and_active_controllers_are_counted(log: SharedL
 
     assert registry.get_sample_value(f"{PREFIX}_timedoutbrokerheartbeats_total") == 1
     assert registry.get_sample_value(f"{PREFIX}_newactivecontrollers_total") == 2
+
+
+@pytest.mark.shows("F73")
+async def test_elections_from_the_eligible_leader_replicas_and_unclean_ones_are_counted(log: SharedLog) -> None:
+    """ElectionFromEligibleLeaderReplicasPerSec and UncleanLeaderElectionsPerSec, by the controller that decided them."""
+    active, registry = member_with_metrics(log, 101)
+    log.elect(101)
+    for broker in (1, 2):
+        await active.start_broker(broker)
+    await active.controller.submit(new_topic("orders", (1, 2)))
+    brokers = active.controller.cluster.brokers
+
+    def counts() -> tuple[float | None, float | None]:
+        names = "electionfromeligibleleaderreplicas", "uncleanleaderelections"
+        eligible, unclean = (registry.get_sample_value(f"{STATS}_{name}_total") for name in names)
+        return eligible, unclean
+
+    for broker in (2, 1):
+        await active.controller.attempt(broker_events.FenceBroker(broker, brokers[broker].epoch))
+    before = counts()
+    await active.controller.submit(broker_events.Heartbeat(1, brokers[1].epoch, log.end_offset))
+    eligible = counts()
+    await active.controller.attempt(broker_events.FenceBroker(1, brokers[1].epoch))
+    await active.controller.submit(broker_events.Heartbeat(2, brokers[2].epoch, log.end_offset))
+    await active.controller.submit(events.ElectLeaders((TopicPartition("orders", 0),), unclean=True))
+
+    assert before == (0, 0)
+    assert eligible == (1, 0)
+    assert counts() == (1, 1)
+
+
+@pytest.mark.shows("F73")
+async def test_levels_of_features_loaded_snapshots_and_the_active_controller_are_gauges(
+    log: SharedLog, tmp_path: Path
+) -> None:
+    """MetadataLoaderMetrics; a feature that is not finalized any more has no level."""
+    member, registry = member_with_metrics(log, 101)
+    log.elect(101)
+    await member.start_broker(1)
+    log.kraft_version = 1
+
+    def gauges(leader_id: int | None) -> dict[str, float | None]:
+        member.controller.update_metrics(log.high_watermark, leader_id)
+        names = "currentmetadataversion", "handleloadsnapshotcount", "currentcontrollerid"
+        found = {name: registry.get_sample_value(f"kafka_server_metadataloader_{name}") for name in names}
+        levels = ("metadata.version", "kraft.version", ELR_VERSION)
+        return found | {
+            name: registry.get_sample_value("kafka_server_metadataloader_finalizedlevel", {"featurename": name})
+            for name in levels
+        }
+
+    active = gauges(101)
+    log.elect(None)
+    values = [encode_record(FeatureLevelRecord("metadata.version", 25), 25)]
+    member.load(tmp_path, values, Position(log.end_offset, log.epoch))
+
+    assert active == {
+        "currentmetadataversion": 30,
+        "handleloadsnapshotcount": 0,
+        "currentcontrollerid": 101,
+        "metadata.version": 30,
+        "kraft.version": 1,
+        ELR_VERSION: 1,
+    }
+    assert gauges(None) == {
+        "currentmetadataversion": 25,
+        "handleloadsnapshotcount": 1,
+        "currentcontrollerid": -1,
+        "metadata.version": 25,
+        "kraft.version": 1,
+        ELR_VERSION: None,
+    }
 
 
 @pytest.mark.shows("F73")

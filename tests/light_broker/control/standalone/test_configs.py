@@ -91,13 +91,14 @@ def test_a_wrong_change_leaves_the_topic_as_it_is(changes: Changes, code: ErrorC
     assert (after, found) == (STATE, code)
 
 
+@pytest.mark.parametrize("config", ["log.retention.ms", "sasl.kerberos.min.time.before.relogin"])
 @pytest.mark.parametrize("name", ["", "1"])
-def test_dynamic_settings_of_brokers_change(name: str) -> None:
-    """Of all brokers by the empty name, or of one."""
-    after, code, _ = altered([("log.retention.ms", "7", AlterOperation.SET)], BROKER, name)
+def test_dynamic_settings_of_brokers_change(name: str, config: str) -> None:
+    """Of all brokers by the empty name, or of one; also those of logins that a light broker does not have (DynamicListenerConfig)."""
+    after, code, _ = altered([(config, "7", AlterOperation.SET)], BROKER, name)
 
     assert code == ErrorCode.NONE
-    assert after.broker_configs == {name: {"log.retention.ms": "7"}}
+    assert after.broker_configs == {name: {config: "7"}}
 
 
 @pytest.mark.parametrize(
