@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 
 from controller_core.metadata.column_records import change_records
 from controller_core.metadata.replayed_records import partition_record, replay_records
-from controller_core.metadata.slices import Slice, apply_slice, replay_slice
+from controller_core.metadata.slices import apply_slice, replay_slice
 from controller_core.metadata.state_replay import are_states
 from controller_core.model import Cluster
 from controller_core.model.mode_rules import kraft_rules
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.metadata_log import MetadataLog, apply_records
-from kafka_metadata.record_codec import encode_record
 from kafka_metadata.records import (
     NO_LEADER_CHANGE,
     NO_RECOVERY_CHANGE,
@@ -24,9 +23,7 @@ from kafka_metadata.records import (
     PartitionRecord,
     TopicRecord,
 )
-from kafka_wire.record_column_decoder import decode_columns
-from kafka_wire.record_columns import RecordColumns
-from kafka_wire.records import Record, encode_batch
+from tests.controller_core.metadata.log_slices import columns_of, slice_of
 
 TOPICS = {"orders": UUID(int=1 << 64), "payments": UUID(int=2 << 64)}
 PARTITIONS = 3
@@ -54,19 +51,6 @@ CHANGES = st.builds(
 )
 
 
-def columns_of(changes: list[PartitionChangeRecord]) -> RecordColumns:
-    """Return the columns of records, as they are read from the log."""
-    values = [encode_record(record, 30) for record in changes]
-    decoded = decode_columns(encode_batch([Record(place, 5, None, value) for place, value in enumerate(values)]))
-    ((_, columns),) = decoded.columns
-    return columns
-
-
-def slice_of(changes: list[PartitionChangeRecord], first_offset: int = BASE_OFFSET) -> Slice:
-    """Return the columns of records as a slice of the log."""
-    return Slice(first_offset, first_offset + len(changes) - 1, columns_of(changes))
-
-
 def log() -> MetadataLog:
     """Return the log of a cluster with two topics."""
     return apply_records(MetadataLog(), BASE_OFFSET - len(BEFORE), BEFORE)
@@ -91,7 +75,7 @@ def test_columns_change_an_image_as_their_records_do(changes: list[PartitionChan
     before = log()
 
     assert are_states(columns_of(changes))
-    assert apply_slice(before, slice_of(changes)) == apply_records(before, BASE_OFFSET, changes)
+    assert apply_slice(before, slice_of(changes, BASE_OFFSET)) == apply_records(before, BASE_OFFSET, changes)
 
 
 def test_columns_in_a_transaction_change_only_the_image_of_the_transaction() -> None:
@@ -109,7 +93,7 @@ def test_columns_in_a_transaction_change_only_the_image_of_the_transaction() -> 
 def test_columns_change_a_cluster_as_their_records_do(changes: list[PartitionChangeRecord]) -> None:
     """C15: a standby has the state of the controller that wrote them."""
     by_columns, by_records = cluster(), cluster()
-    replay_slice(by_columns, slice_of(changes))
+    replay_slice(by_columns, slice_of(changes, BASE_OFFSET))
     replay_records(by_records, list(change_records(columns_of(changes))))
 
     assert states_of(by_columns) == states_of(by_records)
@@ -143,7 +127,7 @@ def test_a_change_of_what_is_unknown_is_refused_with_the_offsets_of_its_slice(
     unknown: PartitionChangeRecord, reason: str
 ) -> None:
     """The state would differ from that of the other controllers."""
-    refused = slice_of([PartitionChangeRecord(0, TOPICS["orders"], isr=(1,)), unknown])
+    refused = slice_of([PartitionChangeRecord(0, TOPICS["orders"], isr=(1,)), unknown], BASE_OFFSET)
     with pytest.raises(MetadataError, match=f"offsets {BASE_OFFSET} and {BASE_OFFSET + 1}.*{reason}"):
         apply_slice(log(), refused)
     with pytest.raises(MetadataError, match=f"offsets {BASE_OFFSET} and {BASE_OFFSET + 1}.*{reason}"):

@@ -8,17 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_core.metadata.replayed_records import partition_record, replay_records
-from controller_core.metadata.slices import Slice, apply_slice, are_applied_as_columns, replay_slice
+from controller_core.metadata.slices import apply_slice, are_applied_as_columns, replay_slice
 from controller_core.model import Cluster
 from controller_core.model.mode_rules import kraft_rules
 from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.metadata_log import MetadataLog, apply_records
-from kafka_metadata.record_codec import encode_record
 from kafka_metadata.records import EndPoint, MetadataRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
-from kafka_wire.record_column_decoder import decode_columns
-from kafka_wire.record_columns import RecordColumns
-from kafka_wire.records import Record, encode_batch
+from tests.controller_core.metadata.log_slices import columns_of, slice_of
 
 TOPICS = {"orders": UUID(int=1 << 64), "payments": UUID(int=2 << 64)}
 PARTITIONS = 4
@@ -64,19 +61,6 @@ def partitions(draw: st.DrawFn) -> PartitionRecord:
 MANY = st.lists(partitions(), min_size=1, max_size=8, unique_by=lambda one: (one.topic_id, one.partition_id))
 
 
-def columns_of(found: list[PartitionRecord]) -> RecordColumns:
-    """Return the columns of records, as they are read from the log."""
-    values = [encode_record(record, 30) for record in found]
-    decoded = decode_columns(encode_batch([Record(place, 5, None, value) for place, value in enumerate(values)]))
-    ((_, columns),) = decoded.columns
-    return columns
-
-
-def slice_of(found: list[PartitionRecord]) -> Slice:
-    """Return the columns of records as a slice of the log."""
-    return Slice(BASE_OFFSET, BASE_OFFSET + len(found) - 1, columns_of(found))
-
-
 def log() -> MetadataLog:
     """Return the log of a cluster with two topics."""
     return apply_records(MetadataLog(), BASE_OFFSET - len(BEFORE), BEFORE)
@@ -93,14 +77,14 @@ def cluster() -> Cluster:
 def test_columns_set_partitions_of_an_image_as_their_records_do(found: list[PartitionRecord]) -> None:
     """PartitionRegistration: a partition that is known already is replaced."""
     assert are_applied_as_columns(columns_of(found))
-    assert apply_slice(log(), slice_of(found)) == apply_records(log(), BASE_OFFSET, found)
+    assert apply_slice(log(), slice_of(found, BASE_OFFSET)) == apply_records(log(), BASE_OFFSET, found)
 
 
 @given(MANY)
 def test_columns_set_partitions_of_a_cluster_as_their_records_do(found: list[PartitionRecord]) -> None:
     """C15: a standby has the state of the controller that wrote them, with the replicas that are offline."""
     by_columns, by_records = cluster(), cluster()
-    replay_slice(by_columns, slice_of(found))
+    replay_slice(by_columns, slice_of(found, BASE_OFFSET))
     replay_records(by_records, found)
 
     assert states_of(by_columns) == states_of(by_records)
@@ -135,7 +119,7 @@ def test_other_partitions_are_applied_one_by_one(other: PartitionRecord) -> None
 
 def test_a_partition_of_an_unknown_topic_is_refused_with_the_offsets_of_its_slice() -> None:
     """The state would differ from that of the other controllers."""
-    refused = slice_of([USUAL, replace(USUAL, topic_id=UUID(int=7 << 64))])
+    refused = slice_of([USUAL, replace(USUAL, topic_id=UUID(int=7 << 64))], BASE_OFFSET)
     reason = f"A PartitionRecord between the offsets {BASE_OFFSET} and {BASE_OFFSET + 1} cannot be applied: there is no topic"
     with pytest.raises(MetadataError, match=reason):
         apply_slice(log(), refused)
