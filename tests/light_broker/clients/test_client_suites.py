@@ -10,6 +10,7 @@ from lab.client_tests import Judged, Outcome, Status
 TRANSACTIONS = "transactions, not there yet"
 NEW_GROUPS = "consumer protocol of KIP-848 and share groups, not there yet"
 OLD_KAFKA = "fails against Kafka 4.3 as well: it sets segment.bytes below the minimum of a mebibyte"
+SOURCES = "reads franz-go's sources, no broker"
 
 EXCEPTED = {
     Suite.LIBRDKAFKA: {
@@ -18,7 +19,7 @@ EXCEPTED = {
         "0103": TRANSACTIONS,
         "0129": TRANSACTIONS,
     },
-    Suite.FRANZ_GO: {"TestTxnEtl": TRANSACTIONS, "TestShare": NEW_GROUPS},
+    Suite.FRANZ_GO: {"TestTxnEtl": TRANSACTIONS, "TestShare": NEW_GROUPS, "TestOptValuesCoversEveryOption": SOURCES},
 }
 """Tests that are not run, by a part of their names, with the reasons. franz-go leaves out those for KIP-848 by itself."""
 
