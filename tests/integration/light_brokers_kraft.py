@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from lab.alive import alive
@@ -54,7 +55,12 @@ class Mixed:
         named = {name.replace("_", "."): value for name, value in config.items()}
         new = NewTopic(topic, num_partitions=len(assignment), replica_assignment=list(assignment), config=named)
         admin = self.admin()  # Its requests end with it.
-        admin.create_topics([new])[topic].result(timeout=PATIENCE_S)
+        try:
+            admin.create_topics([new])[topic].result(timeout=PATIENCE_S)
+        except KafkaException as error:
+            # On a busy machine a broker forwards the request again, as Kafka's does, when the controller has not answered the first one yet.
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
         self.wait_until_in_sync(topic, *assignment)
 
     def wait_until_in_sync(self, topic: str, *assignment: list[int]) -> None:

@@ -16,6 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
 """A generous bound for what takes a second or two."""
 
+MAX_CONFLICTS = 20
+"""Writes of the operator between a read and a write of a test."""
+
 PLURALS = {
     "Cluster": "clusters",
     "Topic": "topics",
@@ -52,16 +55,23 @@ class Namespace:
     def refusal(self, raw: Mapping[str, Any]) -> str:
         """Return the words by which the API server refuses a resource, empty when it would take it; nothing is changed.
 
-        A resource that exists is replaced as a whole, as `kubectl apply` changes one that it made.
+        A resource that exists is replaced as a whole, as `kubectl apply` changes one that it made; again if the operator has written its
+        status in the meantime.
         """
+        for _ in range(MAX_CONFLICTS):
+            answer = self._dry_run(raw)
+            if answer.status != HTTPStatus.CONFLICT:
+                break
+        return "" if answer.status in TAKEN else json.loads(answer.body)["message"]
+
+    def _dry_run(self, raw: Mapping[str, Any]) -> Answer:
         kind, name = raw["kind"], raw["metadata"]["name"]
         path = self._path(kind)
         found = self.get(kind, name)
         version = {} if found is None else {"resourceVersion": found["metadata"]["resourceVersion"]}
         named = {**raw, "metadata": {**raw["metadata"], **version, "namespace": self.name}}
         method, path = ("POST", path) if found is None else ("PUT", f"{path}/{name}")
-        answer = self.api.send(method, f"{path}?dryRun=All&fieldValidation=Strict", named)
-        return "" if answer.status in TAKEN else json.loads(answer.body)["message"]
+        return self.api.send(method, f"{path}?dryRun=All&fieldValidation=Strict", named)
 
     def take(self, raw: Mapping[str, Any]) -> None:
         """Apply a resource that must be taken."""
