@@ -17,7 +17,7 @@ from kafka_metadata.metadata_versions import CORDONED_SINCE, version_name
 from kafka_metadata.records import ResourceType
 from kafka_node.configs.alterations import Configs, altered
 from kafka_node.configs.client_metrics_configs import client_metrics_failure
-from kafka_node.configs.config_rules import ConfigType
+from kafka_node.configs.config_rules import ConfigType, parse
 from kafka_node.configs.group_configs import group_config_error
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.resource_types import NODE_ID
@@ -85,9 +85,7 @@ def _alter(
     if isinstance(configs, Failure):
         return configs
     changed = {key: value for key, value in configs.items() if present.get(key) != value}
-    failure = _too_long(changed) or _invalid(image, settings, kind, name, present, configs)
-    if kind is ResourceType.BROKER and configs.get(CORDONED) != present.get(CORDONED):
-        failure = failure or _refused_cordon(image, present, configs, is_forwarded=is_forwarded)
+    failure = _too_long(changed) or _invalid(image, settings, kind, name, present, configs, is_forwarded=is_forwarded)
     failure = failure or _unknown_resource(image, kind, name)
     if failure is not None:
         return failure
@@ -108,14 +106,25 @@ def _too_long(changed: Configs) -> Failure | None:
 
 
 def _invalid(
-    image: MetadataImage, settings: Settings, kind: ResourceType, name: str, present: Configs, configs: Configs
+    image: MetadataImage,
+    settings: Settings,
+    kind: ResourceType,
+    name: str,
+    present: Configs,
+    configs: Configs,
+    *,
+    is_forwarded: bool,
 ) -> Failure | None:
     """Return why a resource cannot have this name or these configs."""
     match kind:
         case ResourceType.TOPIC:
             return _invalid_topic(name, configs)
         case ResourceType.BROKER:
-            return _invalid_broker(name) or _refused_by_elr(image, name, present, configs)
+            return (
+                _invalid_broker(name)
+                or _refused_by_elr(image, name, present, configs)
+                or _refused_cordon(image, present, configs, is_forwarded=is_forwarded)
+            )
         case ResourceType.CLIENT_METRICS:
             return client_metrics_failure(name, configs)
         case _:
@@ -155,13 +164,15 @@ def _refused_by_elr(image: MetadataImage, name: str, present: Configs, configs: 
 
 def _refused_cordon(image: MetadataImage, present: Configs, configs: Configs, *, is_forwarded: bool) -> Failure | None:
     """Only a broker knows its directories: a change that comes to a controller directly may only uncordon (KIP-1066)."""
+    if configs.get(CORDONED) == present.get(CORDONED):
+        return None
     if (image.metadata_version or 0) < CORDONED_SINCE:
         words = (
             f"The {CORDONED} configuration value cannot be set because it requires metadata.version >= "
             f"{version_name(CORDONED_SINCE)}"
         )
         return Failure(ErrorCode.INVALID_CONFIG, words)
-    if is_forwarded or set(_directories(configs)) <= set(_directories(present)):
+    if is_forwarded or _cordoned(configs) <= _cordoned(present):
         return None
     words = (
         f"When updating {CORDONED} via controllers, the new value must be a subset of the current configuration value."
@@ -169,9 +180,10 @@ def _refused_cordon(image: MetadataImage, present: Configs, configs: Configs, *,
     return Failure(ErrorCode.INVALID_CONFIG, words)
 
 
-def _directories(configs: Configs) -> list[str]:
-    text = (configs.get(CORDONED) or "").strip()
-    return [name.strip() for name in text.split(",")] if text else []
+def _cordoned(configs: Configs) -> frozenset[str]:
+    found = parse(ConfigType.LIST, configs.get(CORDONED, ""))
+    assert isinstance(found, tuple), "a list is parsed into a tuple"
+    return frozenset(found)
 
 
 def _unknown_resource(image: MetadataImage, kind: ResourceType, name: str) -> Failure | None:

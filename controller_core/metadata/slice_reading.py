@@ -3,7 +3,7 @@
 A controller that loads a million partitions, or follows changes of a hundred thousand, spends most of its time in the decoder otherwise.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import pairwise
 from operator import itemgetter
@@ -21,7 +21,7 @@ from kafka_metadata.records import (
     PartitionRecord,
     RemoveTopicRecord,
 )
-from kafka_wire.record_column_decoder import DecodedRecords, decode_parts
+from kafka_wire.record_column_decoder import decode_parts
 from kafka_wire.record_columns import RecordColumns
 from kafka_wire.records import batches_of_records
 
@@ -40,14 +40,13 @@ _NOT_REORDERED = (PartitionRecord, PartitionChangeRecord, RemoveTopicRecord, Cle
 _Columns = tuple[npt.NDArray[np.int64], RecordColumns]
 """Offsets, and the records that have them."""
 
+_Order = Callable[[Sequence[tuple[int, MetadataRecord]], Sequence[_Columns]], Iterator[Slice]]
+"""Makes slices of the records that are in no column, with their offsets, and of the columns."""
+
 
 def read_slices(batch: bytes, record_count: int) -> Iterator[Slice]:
     """Yield the records of one batch in their order. Raises MetadataError, CorruptBatch and UnsupportedCompression."""
-    if record_count < FEWEST_RECORDS:
-        yield from _slices(_by_codec(batch))
-        return
-    for part in decode_parts(batch, MOST_RECORDS):
-        yield from _in_order(_others(part), part.columns)
+    return _read(batch, record_count, _in_order)
 
 
 def read_snapshot_slices(batch: bytes, record_count: int) -> Iterator[Slice]:
@@ -56,26 +55,30 @@ def read_snapshot_slices(batch: bytes, record_count: int) -> Iterator[Slice]:
     A snapshot has each entry once, and a topic before its partitions, so that their order does not count otherwise. Columns would have
     the partitions of one topic only, which may be one or two.
     """
+    return _read(batch, record_count, _partitions_last)
+
+
+def _read(batch: bytes, record_count: int, order: _Order) -> Iterator[Slice]:
     if record_count < FEWEST_RECORDS:
         yield from _slices(_by_codec(batch))
         return
     for part in decode_parts(batch, MOST_RECORDS):
-        others = list(_others(part))
-        is_usual = all(_is_used(columns) for _, columns in part.columns)
-        if not is_usual or any(isinstance(record, _NOT_REORDERED) for _, record in others):
-            yield from _in_order(others, part.columns)
-            continue
-        yield from _slices(iter(others))
-        for offsets, columns in part.columns:
-            yield from _column_slices(offsets, columns)
+        others = [(record.offset, decode_record(record.value, record.offset)) for record in part.others]
+        yield from order(others, part.columns)
+
+
+def _partitions_last(others: Sequence[tuple[int, MetadataRecord]], columns: Sequence[_Columns]) -> Iterator[Slice]:
+    is_usual = all(_is_used(found) for _, found in columns)
+    if not is_usual or any(isinstance(record, _NOT_REORDERED) for _, record in others):
+        yield from _in_order(others, columns)
+        return
+    yield from _slices(others)
+    for offsets, found in columns:
+        yield from _column_slices(offsets, found)
 
 
 def _is_used(columns: RecordColumns) -> bool:
     return columns.message == "PartitionRecord" and are_applied_as_columns(columns)
-
-
-def _others(part: DecodedRecords) -> Iterator[tuple[int, MetadataRecord]]:
-    return ((record.offset, decode_record(record.value, record.offset)) for record in part.others)
 
 
 def _by_codec(batch: bytes) -> Iterator[tuple[int, MetadataRecord]]:
@@ -84,36 +87,26 @@ def _by_codec(batch: bytes) -> Iterator[tuple[int, MetadataRecord]]:
             yield record.offset, decode_record(record.value, record.offset)
 
 
-def _slices(found: Iterator[tuple[int, MetadataRecord]]) -> Iterator[Slice]:
-    """Yield slices of records, whose offsets increase by one in each."""
+def _slices(found: Iterable[tuple[int, MetadataRecord | RecordColumns]]) -> Iterator[Slice]:
+    """Yield columns as they are, and slices of records, whose offsets increase by one in each."""
     some: list[MetadataRecord] = []
     end = 0
-    for offset, record in found:
-        if some and (offset != end or len(some) == SLICE_RECORDS):
+    for offset, one in found:
+        if some and (isinstance(one, RecordColumns) or offset != end or len(some) == SLICE_RECORDS):
             yield Slice(end - len(some), end - 1, some)
             some = []
-        some.append(record)
-        end = offset + 1
+        if isinstance(one, RecordColumns):
+            yield Slice(offset, offset + len(one) - 1, one)
+        else:
+            some.append(one)
+            end = offset + 1
     if some:
         yield Slice(end - len(some), end - 1, some)
 
 
-def _in_order(
-    others: Iterator[tuple[int, MetadataRecord]] | list[tuple[int, MetadataRecord]], columns: tuple[_Columns, ...]
-) -> Iterator[Slice]:
+def _in_order(others: Iterable[tuple[int, MetadataRecord]], columns: Sequence[_Columns]) -> Iterator[Slice]:
     """Yield slices in the order of the offsets: columns where enough records follow one another."""
-    some: list[tuple[int, MetadataRecord]] = []
-    for first, found in merge(others, *(_runs(*one) for one in columns), key=itemgetter(0)):
-        if isinstance(found, RecordColumns):
-            yield from _slices(iter(some))
-            some = []
-            yield Slice(first, first + len(found) - 1, found)
-            continue
-        some.append((first, found))
-        if len(some) == SLICE_RECORDS:
-            yield from _slices(iter(some))
-            some = []
-    yield from _slices(iter(some))
+    return _slices(merge(others, *(_runs(*one) for one in columns), key=itemgetter(0)))
 
 
 def _runs(

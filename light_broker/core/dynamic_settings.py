@@ -45,4 +45,5 @@ WITHOUT_EFFECT = frozenset(
 
 def dynamic_setting(name: str) -> Setting | None:
     """Return a setting that dynamic configs of brokers may have; None for others."""
-    return SETTINGS[name] if name in DYNAMIC_SETTINGS | WITHOUT_EFFECT else DYNAMIC_ONLY.get(name)
+    is_setting = name in DYNAMIC_SETTINGS or name in WITHOUT_EFFECT
+    return SETTINGS[name] if is_setting else DYNAMIC_ONLY.get(name)

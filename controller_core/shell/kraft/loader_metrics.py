@@ -7,6 +7,7 @@ brokers.
 from prometheus_client import CollectorRegistry, Gauge
 
 from kafka_metadata.image import MetadataImage
+from kafka_metadata.metadata_versions import KRAFT_VERSION
 
 LOADER_PREFIX = "kafka_server_metadataloader"
 EMITTER_PREFIX = "kafka_server_snapshotemitter"
@@ -54,7 +55,7 @@ class LoaderMetrics:
         self._levels.clear()
         for name, record in image.features.items():
             self._levels.labels(name).set(record.feature_level)
-        self._levels.labels("kraft.version").set(kraft_version)
+        self._levels.labels(KRAFT_VERSION).set(kraft_version)
         self._loaded.set(snapshots_loaded)
         self._controller.set(NO_CONTROLLER if leader_id is None else leader_id)
         size_bytes, written_ms = self._written or (0, self._started_ms)

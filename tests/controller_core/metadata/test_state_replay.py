@@ -11,9 +11,8 @@ from controller_core.metadata.replayed_records import partition_record, replay_r
 from controller_core.metadata.slices import apply_slice, replay_slice
 from controller_core.metadata.state_replay import are_states
 from controller_core.model import Cluster
-from controller_core.model.mode_rules import kraft_rules
 from kafka_metadata.failures import MetadataError
-from kafka_metadata.metadata_log import MetadataLog, apply_records
+from kafka_metadata.metadata_log import apply_records
 from kafka_metadata.records import (
     NO_LEADER_CHANGE,
     NO_RECOVERY_CHANGE,
@@ -23,7 +22,7 @@ from kafka_metadata.records import (
     PartitionRecord,
     TopicRecord,
 )
-from tests.controller_core.metadata.log_slices import columns_of, slice_of
+from tests.controller_core.metadata.log_slices import cluster_of, columns_of, log_of, slice_of
 
 TOPICS = {"orders": UUID(int=1 << 64), "payments": UUID(int=2 << 64)}
 PARTITIONS = 3
@@ -51,18 +50,6 @@ CHANGES = st.builds(
 )
 
 
-def log() -> MetadataLog:
-    """Return the log of a cluster with two topics."""
-    return apply_records(MetadataLog(), BASE_OFFSET - len(BEFORE), BEFORE)
-
-
-def cluster() -> Cluster:
-    """Return a cluster with two topics."""
-    made = Cluster(3000, 1, kraft_rules({}))
-    replay_records(made, BEFORE)
-    return made
-
-
 def states_of(found: Cluster) -> list[PartitionRecord]:
     """Return the whole states of all partitions."""
     rows = [found.row_of(name, number) for name in TOPICS for number in range(PARTITIONS)]
@@ -72,7 +59,7 @@ def states_of(found: Cluster) -> list[PartitionRecord]:
 @given(st.lists(CHANGES, min_size=1, max_size=12))
 def test_columns_change_an_image_as_their_records_do(changes: list[PartitionChangeRecord]) -> None:
     """PartitionRegistration.merge; a partition may change several times."""
-    before = log()
+    before = log_of(BEFORE, BASE_OFFSET)
 
     assert are_states(columns_of(changes))
     assert apply_slice(before, slice_of(changes, BASE_OFFSET)) == apply_records(before, BASE_OFFSET, changes)
@@ -84,7 +71,7 @@ def test_columns_in_a_transaction_change_only_the_image_of_the_transaction() -> 
         PartitionChangeRecord(0, TOPICS["orders"], isr=(1,)),
         PartitionChangeRecord(1, TOPICS["orders"], isr=(2,)),
     ]
-    begun = apply_records(log(), BASE_OFFSET, [BeginTransactionRecord("")])
+    begun = apply_records(log_of(BEFORE, BASE_OFFSET), BASE_OFFSET, [BeginTransactionRecord("")])
 
     assert apply_slice(begun, slice_of(changes, BASE_OFFSET + 1)) == apply_records(begun, BASE_OFFSET + 1, changes)
 
@@ -92,7 +79,7 @@ def test_columns_in_a_transaction_change_only_the_image_of_the_transaction() -> 
 @given(st.lists(CHANGES, min_size=1, max_size=12))
 def test_columns_change_a_cluster_as_their_records_do(changes: list[PartitionChangeRecord]) -> None:
     """C15: a standby has the state of the controller that wrote them."""
-    by_columns, by_records = cluster(), cluster()
+    by_columns, by_records = cluster_of(BEFORE), cluster_of(BEFORE)
     replay_slice(by_columns, slice_of(changes, BASE_OFFSET))
     replay_records(by_records, list(change_records(columns_of(changes))))
 
@@ -129,6 +116,6 @@ def test_a_change_of_what_is_unknown_is_refused_with_the_offsets_of_its_slice(
     """The state would differ from that of the other controllers."""
     refused = slice_of([PartitionChangeRecord(0, TOPICS["orders"], isr=(1,)), unknown], BASE_OFFSET)
     with pytest.raises(MetadataError, match=f"offsets {BASE_OFFSET} and {BASE_OFFSET + 1}.*{reason}"):
-        apply_slice(log(), refused)
+        apply_slice(log_of(BEFORE, BASE_OFFSET), refused)
     with pytest.raises(MetadataError, match=f"offsets {BASE_OFFSET} and {BASE_OFFSET + 1}.*{reason}"):
-        replay_slice(cluster(), refused)
+        replay_slice(cluster_of(BEFORE), refused)

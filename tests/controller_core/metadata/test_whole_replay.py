@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from controller_core.metadata.replayed_records import partition_record, replay_records
 from controller_core.metadata.slices import apply_slice, are_applied_as_columns, replay_slice
 from controller_core.model import Cluster
-from controller_core.model.mode_rules import kraft_rules
 from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 from kafka_metadata.failures import MetadataError
-from kafka_metadata.metadata_log import MetadataLog, apply_records
+from kafka_metadata.metadata_log import apply_records
 from kafka_metadata.records import EndPoint, MetadataRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
-from tests.controller_core.metadata.log_slices import columns_of, slice_of
+from tests.controller_core.metadata.log_slices import cluster_of, columns_of, log_of, slice_of
 
 TOPICS = {"orders": UUID(int=1 << 64), "payments": UUID(int=2 << 64)}
 PARTITIONS = 4
@@ -61,29 +60,19 @@ def partitions(draw: st.DrawFn) -> PartitionRecord:
 MANY = st.lists(partitions(), min_size=1, max_size=8, unique_by=lambda one: (one.topic_id, one.partition_id))
 
 
-def log() -> MetadataLog:
-    """Return the log of a cluster with two topics."""
-    return apply_records(MetadataLog(), BASE_OFFSET - len(BEFORE), BEFORE)
-
-
-def cluster() -> Cluster:
-    """Return a cluster with two topics."""
-    made = Cluster(3000, 1, kraft_rules({}))
-    replay_records(made, BEFORE)
-    return made
-
-
 @given(MANY)
 def test_columns_set_partitions_of_an_image_as_their_records_do(found: list[PartitionRecord]) -> None:
     """PartitionRegistration: a partition that is known already is replaced."""
     assert are_applied_as_columns(columns_of(found))
-    assert apply_slice(log(), slice_of(found, BASE_OFFSET)) == apply_records(log(), BASE_OFFSET, found)
+    assert apply_slice(log_of(BEFORE, BASE_OFFSET), slice_of(found, BASE_OFFSET)) == apply_records(
+        log_of(BEFORE, BASE_OFFSET), BASE_OFFSET, found
+    )
 
 
 @given(MANY)
 def test_columns_set_partitions_of_a_cluster_as_their_records_do(found: list[PartitionRecord]) -> None:
     """C15: a standby has the state of the controller that wrote them, with the replicas that are offline."""
-    by_columns, by_records = cluster(), cluster()
+    by_columns, by_records = cluster_of(BEFORE), cluster_of(BEFORE)
     replay_slice(by_columns, slice_of(found, BASE_OFFSET))
     replay_records(by_records, found)
 
@@ -122,6 +111,6 @@ def test_a_partition_of_an_unknown_topic_is_refused_with_the_offsets_of_its_slic
     refused = slice_of([USUAL, replace(USUAL, topic_id=UUID(int=7 << 64))], BASE_OFFSET)
     reason = f"A PartitionRecord between the offsets {BASE_OFFSET} and {BASE_OFFSET + 1} cannot be applied: there is no topic"
     with pytest.raises(MetadataError, match=reason):
-        apply_slice(log(), refused)
+        apply_slice(log_of(BEFORE, BASE_OFFSET), refused)
     with pytest.raises(MetadataError, match=reason):
-        replay_slice(cluster(), refused)
+        replay_slice(cluster_of(BEFORE), refused)
