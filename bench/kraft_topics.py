@@ -28,8 +28,12 @@ PARTITIONS, REPLICAS = 10, 3
 ROUNDS = 3
 BROKER_HEAP = "512m"
 """10,000 logs on each broker."""
-SETTINGS = {"broker.session.timeout.ms": "60000", "log.index.size.max.bytes": "65536"}
-"""Brokers that make logs for seconds stay in service."""
+SETTINGS = {
+    "broker.session.timeout.ms": "60000",
+    "replica.lag.time.max.ms": "300000",
+    "log.index.size.max.bytes": "65536",
+}
+"""Brokers that make logs for a minute stay in service and in the ISRs: two cores have 30,000 logs to make."""
 PEER = "the same brokers under three controllers of Kafka 4.3"
 TIMEOUT_MS = 120_000
 RETRY_S = 0.02

@@ -8,6 +8,9 @@ A session belongs to an id and an epoch: the heartbeats of a process that was re
 has none until its next heartbeat. A new active controller does not know when brokers were last heard: each unfenced one gets a whole
 session (`begin`).
 
+The end of the connection with a broker's heartbeats is a sign that its process has ended. Such a broker has less time for its next
+heartbeat (ADR 57); Kafka's controller does not look at connections.
+
 Source: BrokerHeartbeatTracker of Kafka 4.3.
 """
 
@@ -26,27 +29,38 @@ class Sessions:
 
     timeout_ms: int
     """`broker.session.timeout.ms`."""
+    disconnected_timeout_ms: int
+    """Time for the next heartbeat from the end of the connection on. The session does not last longer by it."""
     _heard_ms: dict[Incarnation, int] = field(default_factory=dict)
+    _disconnected_ms: dict[Incarnation, int] = field(default_factory=dict)
+    """When the connection of a session ended, until its next heartbeat."""
 
     def begin(self, brokers: Iterable[Broker], now_ms: int) -> None:
         """Give every unfenced broker a whole session: this controller became active."""
         self._heard_ms = {(broker.id, broker.epoch): now_ms for broker in brokers if not broker.fenced}
+        self._disconnected_ms = {}
 
     def hear(self, broker: int, broker_epoch: int, now_ms: int) -> None:
         """Note a heartbeat that was read now. The caller is a registered incarnation: others would fill the table."""
         self._heard_ms[broker, broker_epoch] = now_ms
+        self._disconnected_ms.pop((broker, broker_epoch), None)
+
+    def disconnect(self, broker: int, broker_epoch: int, now_ms: int) -> None:
+        """Note that the connection of the last heartbeat ended now."""
+        if (broker, broker_epoch) in self._heard_ms:
+            self._disconnected_ms[broker, broker_epoch] = now_ms
 
     def is_valid(self, broker: int, broker_epoch: int, now_ms: int) -> bool:
-        """Whether an incarnation sent a heartbeat within the time-out."""
-        heard_ms = self._heard_ms.get((broker, broker_epoch))
-        return heard_ms is not None and not self._is_over(heard_ms, now_ms)
+        """Whether an incarnation has a session that is not over."""
+        incarnation = broker, broker_epoch
+        return incarnation in self._heard_ms and not self._is_over(incarnation, now_ms)
 
     def expired(self, now_ms: int) -> list[Incarnation]:
         """Remove and return the expired incarnations, the longest silent first. Each is fenced by an event of its own."""
-        over = [one for one, heard_ms in self._heard_ms.items() if self._is_over(heard_ms, now_ms)]
+        over = [one for one in self._heard_ms if self._is_over(one, now_ms)]
         over.sort(key=lambda one: self._heard_ms[one])
         for one in over:
-            del self._heard_ms[one]
+            self.end(*one)
         return over
 
     def silence_ms(self, now_ms: int) -> dict[int, int]:
@@ -56,6 +70,10 @@ class Sessions:
     def end(self, broker: int, broker_epoch: int) -> None:
         """Remove a session: the broker was fenced, was unregistered, or registered again."""
         self._heard_ms.pop((broker, broker_epoch), None)
+        self._disconnected_ms.pop((broker, broker_epoch), None)
 
-    def _is_over(self, heard_ms: int, now_ms: int) -> bool:
-        return heard_ms + self.timeout_ms < now_ms
+    def _is_over(self, incarnation: Incarnation, now_ms: int) -> bool:
+        if self._heard_ms[incarnation] + self.timeout_ms < now_ms:
+            return True
+        disconnected_ms = self._disconnected_ms.get(incarnation)
+        return disconnected_ms is not None and disconnected_ms + self.disconnected_timeout_ms < now_ms

@@ -1,7 +1,7 @@
 """The controller of one process: a standby that follows the metadata log, or the active controller."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +63,7 @@ class KRaftController:
         self.metrics = metrics or KRaftMetrics(CollectorRegistry())
         self._commits = Commits()
         self._term: ActiveTerm | None = None
-        self.heartbeat_connections = HeartbeatConnections(self._heartbeat_connection_ended)
+        self.heartbeat_connections = HeartbeatConnections(self.heartbeat_connection_ended)
         self.on_elected: list[Callable[[], None]] = []
         """Called when an active term has begun."""
         self.on_deposed: list[Callable[[], None]] = []
@@ -187,9 +187,12 @@ class KRaftController:
             reply, waiting = reply if outcome.reply is None else outcome.reply, outcome.rest
         return reply
 
-    async def _heartbeat_connection_ended(self, event: HeartbeatConnectionEnded) -> None:
-        if self.is_active:
-            await self.attempt(event)
+    def heartbeat_connection_ended(self, event: HeartbeatConnectionEnded) -> Awaitable[None] | None:
+        """Shorten the session of a broker now, and return the work by which elections prefer other brokers, if this is the active controller."""
+        if not self.is_active:
+            return None
+        self.sessions.disconnect(event.broker, event.broker_epoch, self.now_ms)
+        return self.attempt(event)
 
     def fail(self, error: Exception) -> None:
         """End the node because of an error, of which it logs the traceback."""
@@ -205,10 +208,11 @@ class KRaftController:
 
     def elected(self, epoch: int) -> None:
         """Begin an active term."""
-        sessions = Sessions(self._settings.broker_session_timeout_ms)
+        settings = self._settings
+        sessions = Sessions(settings.broker_session_timeout_ms, settings.disconnected_session_timeout_ms)
         term = ActiveTerm(self._quorum, epoch, self.cluster, sessions, self.metrics)
         try:
-            term.activate(self.committed, self.identity.bootstrap, self._settings.min_insync_replicas)
+            term.activate(self.committed, self.identity.bootstrap, settings.min_insync_replicas)
         except TermEndedError as error:
             log.info("Active term did not begin", extra={"controller_epoch": epoch, "reason": str(error)})
             return

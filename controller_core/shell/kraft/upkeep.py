@@ -15,7 +15,7 @@ from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import NoOpRecord
 
 SESSION_CHECKS = 8
-"""Checks for expired sessions within the session timeout (BrokerHeartbeatManager)."""
+"""Checks for expired sessions within the shortest timeout of a session (BrokerHeartbeatManager)."""
 
 MAX_ELECTIONS = 1_000
 """Unclean elections of one round (MAX_ELECTIONS_PER_IMBALANCE)."""
@@ -82,7 +82,9 @@ class Upkeep:
 
     @property
     def _session_check_ms(self) -> int:
-        return max(1, self._settings.broker_session_timeout_ms // SESSION_CHECKS)
+        settings = self._settings
+        shortest_ms = min(settings.broker_session_timeout_ms, settings.disconnected_session_timeout_ms)
+        return max(1, shortest_ms // SESSION_CHECKS)
 
     async def _write_no_op(self) -> None:
         try:

@@ -55,6 +55,8 @@ class ControllerSettings:
     """The settings of the active controller, and Kafka's defaults of what requests leave out."""
 
     broker_session_timeout_ms: int
+    disconnected_session_timeout_ms: int
+    """Time for the next heartbeat of a broker whose connection has ended (ADR 57)."""
     num_partitions: int
     default_replication_factor: int
     min_insync_replicas: int

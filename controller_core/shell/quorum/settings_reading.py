@@ -11,7 +11,7 @@ from pathlib import Path
 from controller_core.metadata.delegation_tokens import TokenSettings
 from controller_core.shell.quorum.endpoints import BOOTSTRAP_SERVERS, VOTERS, parse_voters
 from controller_core.shell.quorum.restart_settings import NAMES as RESTART_NAMES
-from controller_core.shell.quorum.restart_settings import read_restart_policy
+from controller_core.shell.quorum.restart_settings import read_disconnected_session_timeout_ms, read_restart_policy
 from controller_core.shell.quorum.settings import ControllerSettings, MetadataLogSettings, QuorumSettings, QuorumTimes
 from kafka_node.authorization.settings import AUTHORIZER, OWN_NAMES, STANDARD_AUTHORIZER, read_rules
 from kafka_node.configs.java_classes import POLICIES, check_classes
@@ -164,6 +164,9 @@ def _settings(values: Mapping[str, str]) -> QuorumSettings:
         log=_log_settings(values),
         controller=ControllerSettings(
             **{field: setting_value(values, name) for field, name in _CONTROLLER.items()},  # type: ignore[arg-type]
+            disconnected_session_timeout_ms=read_disconnected_session_timeout_ms(
+                values, setting_number(values, "broker.session.timeout.ms")
+            ),
             restarts=read_restart_policy(values),
         ),
         unstable_feature_versions_enable=bool(setting_value(values, "unstable.feature.versions.enable")),

@@ -80,7 +80,7 @@ class QuorumDriver:
         self.cluster.cluster_id = CLUSTER_ID
         self.log_end = 0
         self.now_ms = 0
-        self.sessions = Sessions(SESSION_MS)
+        self.sessions = Sessions(SESSION_MS, SESSION_MS)
         self.processes: dict[int, Process] = {}
         self.lines: list[str] = []
         self.changes: list[changes.Change] = []

@@ -6,6 +6,7 @@ cluster only what it has read.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -90,10 +91,17 @@ class ModelBroker:
 
     def kill(self) -> None:
         """End the process at once. Its controller learns of the ended connection, or not."""
-        process, self.process = self.process, None
-        if process is not None and process.epoch != NO_EPOCH and self._cluster.scheduler.chance(0.5):
+        if self._cluster.scheduler.chance(0.5):
+            self.disconnect()
+        self.process = None
+
+    def disconnect(self) -> None:
+        """End the connection with the heartbeats. The next heartbeat has another one."""
+        process = self.process
+        if process is not None and process.epoch != NO_EPOCH:
             event = broker_events.HeartbeatConnectionEnded(self.id, process.epoch)
-            self._cluster.deliver(self.id, self._controller_id, lambda one: one.submit(event), lambda _answer: None)
+            work = partial(_end_connection, event=event)
+            self._cluster.deliver(self.id, self._controller_id, work, None)
 
     def shut_down(self) -> None:
         """Ask for a controlled shutdown with the next heartbeat."""
@@ -274,6 +282,12 @@ class ModelBroker:
                     name = TopicPartition(topic.name, one.partition_id)
                     found[name] = self._cluster.scheduler.random.choice(self.directories)
         return found
+
+
+async def _end_connection(controller: KRaftController, event: broker_events.HeartbeatConnectionEnded) -> None:
+    work = controller.heartbeat_connection_ended(event)
+    if work is not None:
+        await work
 
 
 async def read_committed(controller: KRaftController) -> MetadataLog:

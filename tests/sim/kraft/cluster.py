@@ -78,17 +78,18 @@ class KRaftCluster(Cluster):
         source: int,
         target: int,
         work: Callable[[KRaftController], Awaitable[Any]],
-        done: Callable[[Outcome | None], None],
+        done: Callable[[Outcome | None], None] | None,
     ) -> None:
-        """Send a request to a controller, and get its answer; None from one that does not run."""
+        """Send a request to a controller, and get its answer; None from one that does not run. Without `done` it has no answer."""
         host = cast("ControllerHost", self.hosts[target])
 
         def answer(outcome: Outcome | None) -> None:
-            self.network.deliver(target, source, lambda: done(outcome))
+            if done is not None:
+                self.network.deliver(target, source, partial(done, outcome))
 
         def serve() -> None:
             assert host.controller is not None, host.id
-            host.run(_coroutine(work, host.controller), answer)
+            host.run(_coroutine(work, host.controller), None if done is None else answer)
 
         def arrive() -> None:
             if host.controller is None:
@@ -116,7 +117,8 @@ class KRaftCluster(Cluster):
             scheduler.every(WORK_MS, broker.work)
         scheduler.every(CALL_MS, lambda: self._if_on(self.callers.call))
         for host in self.controllers:
-            scheduler.every(self.wishes.session_timeout_ms // SESSION_CHECKS, partial(self._expire_sessions, host))
+            shortest_ms = min(self.wishes.session_timeout_ms, self.wishes.disconnected_session_timeout_ms)
+            scheduler.every(shortest_ms // SESSION_CHECKS, partial(self._expire_sessions, host))
             scheduler.every(UPKEEP_MS, partial(self._keep_up, host))
             if swarm.snapshot_every_ms:
                 scheduler.every(swarm.snapshot_every_ms, host.make_snapshot)
@@ -128,7 +130,7 @@ class KRaftCluster(Cluster):
             self.scheduler.every(self.wishes.broker_restart_ms, partial(self._if_on, partial(self._change, broker)))
 
     def _change(self, broker: ModelBroker) -> None:
-        """Start a broker, or end it in one of three ways, now and then."""
+        """Start a broker, end it in one of three ways, or end a connection of it, now and then."""
         random = self.scheduler.random
         if broker.process is None:
             broker.start()
@@ -138,6 +140,8 @@ class KRaftCluster(Cluster):
                 broker.shut_down()
             elif kind < 0.45:
                 broker.fail_directory()
+            elif kind < 0.55:
+                broker.disconnect()
             else:
                 broker.kill()
                 if random.random() < 0.5:

@@ -15,6 +15,9 @@ from tests.sim.swarm import Swarm
 SESSION_TIMEOUTS_MS = (1_000, 3_000)
 """Shorter and longer than an election of the quorum takes."""
 
+DISCONNECTED_TIMEOUTS_MS = (50, 400, 3_000)
+"""Shorter than the time between two heartbeats, longer, and longer than most sessions: then it has no effect."""
+
 VERSIONS = (7, 12, 14, 16, 20, 25, 28, 30)
 """Metadata versions: of each group of records, leader epochs and directories at least one."""
 
@@ -35,6 +38,7 @@ class Wishes:
     max_records: int
     """Records of a batch."""
     session_timeout_ms: int
+    disconnected_session_timeout_ms: int
     broker_restart_ms: int
     """About how often a broker is killed, shut down or started."""
     unclean: bool
@@ -59,6 +63,7 @@ class Wishes:
         """Return the settings of the controllers."""
         return ControllerSettings(
             broker_session_timeout_ms=self.session_timeout_ms,
+            disconnected_session_timeout_ms=self.disconnected_session_timeout_ms,
             num_partitions=2,
             default_replication_factor=2,
             min_insync_replicas=1,
@@ -95,6 +100,7 @@ def draw(seed: int) -> Wishes:
         elr=random.random() < 0.7,
         max_records=random.choice((10_000, 10_000, SMALL_BATCH)),
         session_timeout_ms=random.choice(SESSION_TIMEOUTS_MS),
+        disconnected_session_timeout_ms=random.choice(DISCONNECTED_TIMEOUTS_MS),
         broker_restart_ms=random.choice((300, 1_000)),
         unclean=random.random() < 0.4,
         apply_delay_ms=random.choice((0, 0, 20)),

@@ -20,7 +20,8 @@ class Connection(Protocol):
 class HeartbeatConnections:
     """The connection of the last heartbeat of each broker, with the broker's epoch."""
 
-    def __init__(self, report: Callable[[HeartbeatConnectionEnded], Awaitable[None]]) -> None:
+    def __init__(self, report: Callable[[HeartbeatConnectionEnded], Awaitable[None] | None]) -> None:
+        """Call `report` before any later heartbeat is noted, and run the work that it returns."""
         self._report = report
         self._last: dict[int, tuple[Connection, int]] = {}
         self._reports: set[asyncio.Future[None]] = set()
@@ -39,6 +40,9 @@ class HeartbeatConnections:
         if known is not connection:
             return
         del self._last[broker]
-        task = asyncio.ensure_future(self._report(HeartbeatConnectionEnded(broker, broker_epoch)))
+        work = self._report(HeartbeatConnectionEnded(broker, broker_epoch))
+        if work is None:
+            return
+        task = asyncio.ensure_future(work)
         self._reports.add(task)
         task.add_done_callback(self._reports.discard)

@@ -25,6 +25,7 @@ from tests.controller_core.quorum_mode.driver import directory
 CLUSTER_ID = "quorum"
 SETTINGS = ControllerSettings(
     broker_session_timeout_ms=9_000,
+    disconnected_session_timeout_ms=3_000,
     num_partitions=1,
     default_replication_factor=1,
     min_insync_replicas=1,

@@ -16,7 +16,7 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.peer import Peer
 from tests.controller_core.quorum_mode.driver import directory
-from tests.controller_core.shell.kraft.memory_quorum import CLUSTER_ID, Member, SharedLog, new_topic
+from tests.controller_core.shell.kraft.memory_quorum import CLUSTER_ID, SETTINGS, Member, SharedLog, new_topic
 from tests.waiting import until
 
 REQUESTS: dict[ApiKey, dict[str, Any]] = {
@@ -120,6 +120,19 @@ async def test_the_end_of_the_connection_of_heartbeats_is_reported(active: Membe
     assert cluster.suspected == set()
 
 
+@pytest.mark.shows("F65")
+async def test_a_broker_that_does_not_connect_again_has_less_time_for_its_next_heartbeat(active: Member) -> None:
+    """ADR 57: its process has probably ended."""
+    epoch, first = await registered(active, 1), connection()
+    beat = {"broker_id": 1, "broker_epoch": epoch, "current_metadata_offset": active.end_offset}
+    await ask(active, ApiKey.BROKER_HEARTBEAT, beat, connection=first)
+    first.mark_closed()
+    timeout_ms = SETTINGS.disconnected_session_timeout_ms
+
+    assert active.controller.sessions.expired(active.now_ms + timeout_ms) == []
+    assert active.controller.sessions.expired(active.now_ms + timeout_ms + 1) == [(1, epoch)]
+
+
 async def test_the_end_of_a_connection_that_a_broker_has_replaced_is_not_reported(active: Member) -> None:
     """A broker that connects again has not died."""
     epoch, first = await registered(active, 1), connection()
@@ -131,6 +144,7 @@ async def test_the_end_of_a_connection_that_a_broker_has_replaced_is_not_reporte
     await asyncio.sleep(0)
 
     assert active.controller.cluster.suspected == set()
+    assert active.controller.sessions.expired(active.now_ms + SETTINGS.broker_session_timeout_ms) == []
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ async def test_a_check_of_sessions_that_comes_late_fences_no_broker(log: SharedL
 async def test_the_tasks_of_a_term_fence_and_write_and_end_with_it(log: SharedLog) -> None:
     """metadata.max.idle.interval.ms; a standby fences no broker."""
     member = log.add(101)
-    Upkeep(member.controller, replace(SETTINGS, broker_session_timeout_ms=80), max_idle_interval_ms=5)
+    Upkeep(member.controller, replace(SETTINGS, disconnected_session_timeout_ms=80), max_idle_interval_ms=5)
     log.elect(101)
     await member.start_broker(1)
     hear(member, 1)
@@ -107,7 +107,7 @@ async def test_a_defect_in_a_task_ends_the_node(log: SharedLog, monkeypatch: pyt
         raise ZeroDivisionError("a defect")
 
     member = log.add(101)
-    upkeep = Upkeep(member.controller, replace(SETTINGS, broker_session_timeout_ms=8), max_idle_interval_ms=0)
+    upkeep = Upkeep(member.controller, replace(SETTINGS, disconnected_session_timeout_ms=8), max_idle_interval_ms=0)
     monkeypatch.setattr(upkeep, "fence_expired", broken)
     log.elect(101)
     await until(lambda: member.failure is not None)

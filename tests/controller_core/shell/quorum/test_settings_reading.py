@@ -17,6 +17,8 @@ from kafka_node.security.endpoints import Address, Endpoint
 from kafka_node.security.settings import SecurityProtocol
 from tests.controller_core.shell.quorum.properties import DYNAMIC, STATIC, without
 
+DISCONNECTED = "steward.broker.disconnected.session.timeout.ms"
+
 
 def settings(values: dict[str, str]) -> QuorumSettings:
     """Return the settings of a file without names that are ignored."""
@@ -206,3 +208,26 @@ def test_a_file_that_is_missing_too_large_or_malformed_is_refused_by_its_name(tm
         "/large has over 1048576 bytes",
         "/malformed is not a properties file: Malformed \\uxxxx encoding.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "timeout_ms"),
+    [
+        ({}, 3_000),
+        ({"broker.session.timeout.ms": "6000"}, 2_000),
+        ({DISCONNECTED: "500"}, 500),
+        ({DISCONNECTED: "20000"}, 9_000),
+    ],
+    ids=["a third of a session", "of another session", "its setting", "as long as a session"],
+)
+def test_a_disconnected_broker_has_a_third_of_a_session_or_what_its_setting_says(
+    given: dict[str, str], timeout_ms: int
+) -> None:
+    """ADR 57: as long as a session turns the rule off."""
+    assert settings({**DYNAMIC, **given}).controller.disconnected_session_timeout_ms == timeout_ms
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "soon"])
+def test_the_time_of_a_disconnected_broker_is_a_positive_number(value: str) -> None:
+    """In Kafka's words."""
+    assert f"Invalid value {value} for configuration {DISCONNECTED}" in refusal({**DYNAMIC, DISCONNECTED: value})
