@@ -1,7 +1,6 @@
 """Requests of a follower to its leader, Fetch and ListOffsets, and their answers as values.
 
-Each Fetch names all partitions, without a session (KIP-227). From version 13 on topics are named by their ids, from version 15 on the request has the
-broker epoch of the follower (KIP-903).
+From version 13 of Fetch on topics are named by their ids, from version 15 on the request has the broker epoch of the follower (KIP-903).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,9 +12,9 @@ from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
-from light_broker.core.fetch_sessions import FINAL_EPOCH, NO_SESSION
 from light_broker.core.offset_search import SpecialTimestamp
 from light_broker.core.replica_fetch import FetchAnswer, FollowerLog, ReplicaFetchSettings
+from light_broker.core.replica_fetch_session import FetchedName, SessionRequest, Wanted
 
 TOPIC_IDS_FROM = 13
 REPLICA_STATE_FROM = 15
@@ -40,27 +39,36 @@ def fetch_versions(partitions: Iterable[Asked]) -> tuple[int, int]:
     return NAMED_VERSIONS if any(each.topic_id == NO_TOPIC_ID for each in partitions) else FETCH_VERSIONS
 
 
+def wanted_partitions(
+    partitions: Mapping[TopicPartition, Asked], max_bytes: int, *, uses_topic_ids: bool
+) -> dict[FetchedName, Wanted]:
+    """Return what a follower wants of its partitions: at most `max_bytes` of each, from the end of its log on."""
+    wanted = {}
+    for named, (topic_id, leader_epoch, log) in partitions.items():
+        name = FetchedName(named.topic, topic_id if uses_topic_ids else NO_TOPIC_ID, named.partition)
+        wanted[name] = Wanted(leader_epoch, log.end_offset, log.last_epoch, log.start_offset, max_bytes)
+    return wanted
+
+
 def fetch_request(
-    version: int,
-    partitions: Mapping[TopicPartition, Asked],
-    settings: ReplicaFetchSettings,
-    *,
-    broker_id: int,
-    broker_epoch: int,
+    version: int, request: SessionRequest, settings: ReplicaFetchSettings, *, broker_id: int, broker_epoch: int
 ) -> Body:
     """Return the Fetch request of a follower."""
     topics: dict[tuple[str, UUID], list[Body]] = {}
-    for named, asked in partitions.items():
-        topics.setdefault((named.topic, asked.topic_id), []).append(
+    for name, wanted in request.changed.items():
+        topics.setdefault((name.topic, name.topic_id), []).append(
             {
-                "partition": named.partition,
-                "current_leader_epoch": asked.leader_epoch,
-                "fetch_offset": asked.log.end_offset,
-                "last_fetched_epoch": asked.log.last_epoch,
-                "log_start_offset": asked.log.start_offset,
-                "partition_max_bytes": settings.partition_max_bytes,
+                "partition": name.partition,
+                "current_leader_epoch": wanted.leader_epoch,
+                "fetch_offset": wanted.fetch_offset,
+                "last_fetched_epoch": wanted.last_fetched_epoch,
+                "log_start_offset": wanted.log_start_offset,
+                "partition_max_bytes": wanted.max_bytes,
             }
         )
+    forgotten: dict[tuple[str, UUID], list[int]] = {}
+    for name in request.forgotten:
+        forgotten.setdefault((name.topic, name.topic_id), []).append(name.partition)
     replica: Body = {"replica_id": broker_id}
     if version >= REPLICA_STATE_FROM:
         replica = {"replica_state": {"replica_id": broker_id, "replica_epoch": broker_epoch}}
@@ -70,15 +78,18 @@ def fetch_request(
         "min_bytes": settings.min_bytes,
         "max_bytes": settings.response_max_bytes,
         "isolation_level": 0,
-        "session_id": NO_SESSION,
-        "session_epoch": FINAL_EPOCH,
-        "topics": [
-            {"topic": topic, "topic_id": topic_id, "partitions": requested}
-            for (topic, topic_id), requested in topics.items()
-        ],
-        "forgotten_topics_data": [],
+        "session_id": request.session_id,
+        "session_epoch": request.epoch,
+        "topics": _by_topic(topics),
+        "forgotten_topics_data": _by_topic(forgotten),
         "rack_id": "",
     }
+
+
+def _by_topic(partitions: Mapping[tuple[str, UUID], list[Body] | list[int]]) -> list[Body]:
+    return [
+        {"topic": topic, "topic_id": topic_id, "partitions": each} for (topic, topic_id), each in partitions.items()
+    ]
 
 
 def fetch_answers(

@@ -35,13 +35,16 @@ from light_broker.core.replica_fetch import (
 )
 from light_broker.core.replica_fetch_messages import (
     OFFSETS_VERSIONS,
+    TOPIC_IDS_FROM,
     Asked,
     fetch_answers,
     fetch_request,
     fetch_versions,
     offsets_answers,
     offsets_request,
+    wanted_partitions,
 )
+from light_broker.core.replica_fetch_session import FollowerSession, SessionRequest
 from light_broker.core.replication_quota import Side
 from light_broker.shell.follower_writes import FollowerWrites, Written
 from light_broker.shell.replication_throttles import ReplicationThrottles
@@ -57,7 +60,16 @@ THROTTLE_PAUSE_MS = 200
 """Pause of a partition that a throttle holds back: a fifth of the windows that its rate is measured in."""
 
 NO_ANSWER = FetchAnswer(ErrorCode.UNKNOWN_SERVER_ERROR)
-"""A response without a partition of its request, which has no session. It is asked for again after a delay."""
+"""A response to a full request without one of its partitions. It is asked for again after a delay."""
+
+SESSION_ERRORS = frozenset(
+    {
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+    }
+)
+"""Answers of a leader that has another session or none, as after its restart: a full request follows at once."""
 
 _Partitions = Mapping[TopicPartition, FetchedPartition]
 
@@ -91,6 +103,7 @@ class ReplicaFetcher:
         self._partitions: dict[TopicPartition, FetchedPartition] = {}
         """In the order in which the leader reads them: a partition that had records goes to the end."""
         self._changed = asyncio.Event()
+        self._session = FollowerSession()
         self._node: Node | None = None
         self._address: Endpoint | None = None
         self._is_reachable = True
@@ -181,34 +194,55 @@ class ReplicaFetcher:
         return throttles is not None and throttles.holds_back(Side.FOLLOWER, named, self._context.broker_id)
 
     async def _fetch(self, node: Node, asked: dict[TopicPartition, Asked]) -> None:
-        context, settings, used = self._context, self._context.settings(), 0
         before = dict(self._partitions)
-
-        async def encode(version: int) -> Body:
-            nonlocal used
-            used = version
-            return fetch_request(
-                version, asked, settings, broker_id=context.broker_id, broker_epoch=context.broker_epoch()
-            )
-
-        versions = fetch_versions(asked.values())
-        body = await node.request(
-            ApiKey.FETCH, encode, body_decoder(ApiKey.FETCH), versions=versions, timeout_ms=settings.timeout_ms
-        )
+        request, version, body = await self._exchange_fetch(node, asked)
         names = {each.topic_id: named.topic for named, each in asked.items()}
-        error, answers = fetch_answers(body, used, names.get)
+        error, answers = fetch_answers(body, version, names.get)
+        if error in SESSION_ERRORS and not request.is_full:
+            extra = {"broker": self.leader_id, "error": error.name}
+            log.info("Leader has another fetch session; beginning a new one", extra=extra)
+            return
         if error is not ErrorCode.NONE:
             log.warning(
                 "Leader refused a fetch of replicas; retrying", extra={"broker": self.leader_id, "error": error.name}
             )
             self._delay({named: before[named] for named in asked if named in before})
             return
-        for named, of_request in asked.items():
-            state, answer = before.get(named), answers.get(named, NO_ANSWER)
-            if state is not None and self._is_current(named, state, of_request):
+        self._session = request.answered(body["session_id"])
+        missing = dict.fromkeys(asked, NO_ANSWER) if request.is_full else {}
+        for named, answer in {**missing, **answers}.items():
+            state, of_request = before.get(named), asked.get(named)
+            if state is None or of_request is None:
+                continue
+            if self._is_current(named, state, of_request):
                 self._take(named, state, after_fetch(answer, of_request.log))
-        for named in asked:
-            await context.writes.flush_due(named)
+            elif named in self._partitions:
+                # The leader does not repeat a high watermark in the same session.
+                self._session = self._session.lost()
+        for named in answers:
+            await self._context.writes.flush_due(named)
+
+    async def _exchange_fetch(self, node: Node, asked: dict[TopicPartition, Asked]) -> tuple[SessionRequest, int, Body]:
+        """Return the request of the session with its version, and the body of the response. The session counts as lost until the answer is taken."""
+        context, settings = self._context, self._context.settings()
+        session, self._session = self._session, self._session.lost()
+        sent: list[tuple[SessionRequest, int]] = []
+
+        async def encode(version: int) -> Body:
+            uses_topic_ids = version >= TOPIC_IDS_FROM
+            wanted = wanted_partitions(asked, settings.partition_max_bytes, uses_topic_ids=uses_topic_ids)
+            request = session.request(wanted, uses_topic_ids=uses_topic_ids)
+            sent.append((request, version))
+            return fetch_request(
+                version, request, settings, broker_id=context.broker_id, broker_epoch=context.broker_epoch()
+            )
+
+        versions = fetch_versions(asked.values())
+        body = await node.request(
+            ApiKey.FETCH, encode, body_decoder(ApiKey.FETCH), versions=versions, timeout_ms=settings.timeout_ms
+        )
+        request, version = sent[-1]
+        return request, version, body
 
     async def _locate(self, node: Node, asked: dict[TopicPartition, Asked]) -> None:
         """Find where to go on for partitions whose offsets the leader does not have."""

@@ -1,5 +1,6 @@
 """Requests of a follower on the wire. Source: Kafka's FetchRequest.Builder.forReplica, KIP-903, KIP-516, KIP-595."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -16,13 +17,16 @@ from light_broker.core.replica_fetch_messages import (
     FETCH_VERSIONS,
     NAMED_VERSIONS,
     OFFSETS_VERSIONS,
+    TOPIC_IDS_FROM,
     Asked,
     fetch_answers,
     fetch_request,
     fetch_versions,
     offsets_answers,
     offsets_request,
+    wanted_partitions,
 )
+from light_broker.core.replica_fetch_session import FollowerSession, SessionRequest
 
 ORDERS, OTHER = TopicPartition("orders", 3), TopicPartition("orders", 4)
 ORDERS_ID = UUID(int=7)
@@ -31,10 +35,16 @@ ASKED = {ORDERS: Asked(ORDERS_ID, 6, LOG), OTHER: Asked(ORDERS_ID, 6, LOG)}
 SETTINGS = ReplicaFetchSettings(partition_max_bytes=10, response_max_bytes=20, min_bytes=2, max_wait_ms=3)
 
 
+def first_request(version: int) -> SessionRequest:
+    """Return a full request for the partitions."""
+    by_id = version >= TOPIC_IDS_FROM
+    return FollowerSession().request(wanted_partitions(ASKED, 10, uses_topic_ids=by_id), uses_topic_ids=by_id)
+
+
 @pytest.mark.parametrize("version", range(FETCH_VERSIONS[0], FETCH_VERSIONS[1] + 1))
 def test_a_fetch_has_the_end_of_the_log_and_its_last_epoch(version: int) -> None:
     """In all versions with a diverging epoch in the response."""
-    body = fetch_request(version, ASKED, SETTINGS, broker_id=2, broker_epoch=9)
+    body = fetch_request(version, first_request(version), SETTINGS, broker_id=2, broker_epoch=9)
     sent = codec.decode("FetchRequest", version, codec.encode("FetchRequest", version, body))
 
     replica = (sent["replica_state"]["replica_id"], sent["replica_state"]["replica_epoch"]) if version >= 15 else None
@@ -47,6 +57,22 @@ def test_a_fetch_has_the_end_of_the_log_and_its_last_epoch(version: int) -> None
     first = topic["partitions"][0]
     names = ("fetch_offset", "last_fetched_epoch", "log_start_offset", "current_leader_epoch", "partition_max_bytes")
     assert [first[name] for name in names] == [25, 5, 2, 6, 10]
+
+
+@pytest.mark.parametrize("version", range(FETCH_VERSIONS[0], FETCH_VERSIONS[1] + 1))
+def test_a_later_fetch_of_a_session_has_what_changed(version: int) -> None:
+    """KIP-227: the partitions to change, and those to forget."""
+    session, by_id = first_request(version).answered(3), version >= TOPIC_IDS_FROM
+    longer = {ORDERS: ASKED[ORDERS]._replace(log=replace(LOG, end_offset=26))}
+    request = session.request(wanted_partitions(longer, 10, uses_topic_ids=by_id), uses_topic_ids=by_id)
+    body = fetch_request(version, request, SETTINGS, broker_id=2, broker_epoch=9)
+    sent = codec.decode("FetchRequest", version, codec.encode("FetchRequest", version, body))
+
+    assert (sent["session_id"], sent["session_epoch"]) == (3, 1)
+    (topic,), (forgotten,) = sent["topics"], sent["forgotten_topics_data"]
+    assert [(each["partition"], each["fetch_offset"]) for each in topic["partitions"]] == [(3, 26)]
+    assert forgotten["partitions"] == [4]
+    assert (forgotten["topic_id"] if by_id else forgotten["topic"]) == (ORDERS_ID if by_id else "orders")
 
 
 def test_topics_without_an_id_are_fetched_by_name() -> None:

@@ -17,6 +17,7 @@ from kafka_node.security.settings import SecurityProtocol, TlsFiles
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import NodeSettings, SaslCredentials
 from kafka_wire.records import decode_batches
+from light_broker.core.fetch_sessions import FetchSessions
 from light_broker.core.metadata_view import PartitionView
 from light_broker.core.partition import IsrRules
 from light_broker.core.replica_fetch import Stage
@@ -231,6 +232,24 @@ async def test_a_topic_without_an_id_is_replicated_by_its_name(tmp_path: Path) -
         assert await cluster.produce(records("a")) is ErrorCode.NONE
         await cluster.until_equal()
 
+        assert len(set(cluster.logs().values())) == 1
+
+
+async def test_a_follower_keeps_one_fetch_session_and_begins_another_when_the_leader_has_lost_it(
+    tmp_path: Path,
+) -> None:
+    """KIP-227: the leader answers FETCH_SESSION_ID_NOT_FOUND, and a full request follows at once."""
+    async with replicating(tmp_path, brokers=(1, 2)) as cluster:
+        leader = cluster[1].broker
+        for number in range(5):
+            assert await cluster.produce(records(f"a{number}")) is ErrorCode.NONE
+        kept, leader.fetch_sessions = leader.fetch_sessions, FetchSessions()
+        for number in range(5):
+            assert await cluster.produce(records(f"b{number}")) is ErrorCode.NONE
+        await cluster.until_equal()
+
+        sessions = [(len(each), each.partition_count) for each in (kept, leader.fetch_sessions)]
+        assert sessions == [(1, 1), (1, 1)]
         assert len(set(cluster.logs().values())) == 1
 
 
