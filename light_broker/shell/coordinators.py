@@ -24,7 +24,7 @@ from light_broker.core.groups.settings import GroupSettings
 from light_broker.core.metadata_view import MetadataView
 from light_broker.shell.group_coordinator import GroupCoordinator
 from light_broker.shell.group_loading import LoadFailedError, load
-from light_broker.shell.group_writes import PartitionLogs
+from light_broker.shell.replicas import ReplicaManager
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class GroupCoordinators:
 
     def __init__(
         self,
-        logs: PartitionLogs,
+        replicas: ReplicaManager,
         settings: GroupSettings,
         *,
         view: Callable[[], MetadataView],
@@ -64,7 +64,7 @@ class GroupCoordinators:
     ) -> None:
         """Begin without partitions. `view` returns the present metadata, `clock` the time of day in seconds."""
         self.settings = settings
-        self._logs = logs
+        self._replicas = replicas
         self._view = view
         self._clock = clock
         self._led: dict[int, _Led] = {}
@@ -80,7 +80,7 @@ class GroupCoordinators:
             return
         self.resign(partition)
         named = TopicPartition(OFFSETS_TOPIC, partition)
-        led = _Led(leader_epoch, GroupCoordinator(named, self._logs, self.settings, clock=self._clock))
+        led = _Led(leader_epoch, GroupCoordinator(named, self._replicas, self.settings, clock=self._clock))
         self._led[partition] = led
         led.loading = self._start(self._load(named, led))
 
@@ -165,7 +165,7 @@ class GroupCoordinators:
         try:
             records = await load(
                 partition,
-                self._logs,
+                self._replicas,
                 led.coordinator.shard,
                 buffer_bytes=self.settings.offsets_load_buffer_bytes,
             )

@@ -4,7 +4,7 @@ Each call checks first that the broker still follows in the leader epoch of the 
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
 
 from kafka_log.errors import CorruptLogError, FlushFailedError, InvalidAppendError, LogWriteError
@@ -13,6 +13,7 @@ from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.partition import Follower
 from light_broker.core.replica_fetch import Append, FollowerLog, StartAt, Truncate, next_high_watermark
 from light_broker.shell.hosted_partition import HostedPartition
+from light_broker.shell.hosted_partitions import HostedPartitions
 from light_broker.shell.log_errors import OfflineLogError
 from light_broker.shell.log_manager import LogManager
 
@@ -36,18 +37,9 @@ class Written(Enum):
 class FollowerWrites:
     """Logs of the partitions that this broker follows."""
 
-    def __init__(
-        self,
-        hosted: Mapping[TopicPartition, HostedPartition],
-        logs: LogManager,
-        fail: Callable[[TopicPartition, Exception], None],
-        wake: Callable[[TopicPartition], None],
-    ) -> None:
-        """`fail` takes a partition offline, `wake` answers requests that wait for its high watermark."""
-        self._hosted = hosted
+    def __init__(self, partitions: HostedPartitions, logs: LogManager) -> None:
+        self._partitions = partitions
         self._logs = logs
-        self._fail = fail
-        self._wake = wake
 
     def log_of(self, partition: TopicPartition, leader_epoch: int) -> FollowerLog | None:
         """Return the state of a log; None if the broker does not follow in this leader epoch."""
@@ -64,7 +56,7 @@ class FollowerWrites:
 
     async def flush_due(self, partition: TopicPartition) -> None:
         """Write a log to the disk if as many records as flush.messages wait for it."""
-        hosted = self._hosted.get(partition)
+        hosted = self._partitions.get(partition)
         if hosted is None or not hosted.log.is_flush_due_by_messages():
             return
         try:
@@ -73,7 +65,7 @@ class FollowerWrites:
             return  # its requests are answered with KAFKA_STORAGE_ERROR already
 
     def _following(self, partition: TopicPartition, leader_epoch: int) -> HostedPartition | None:
-        hosted = self._hosted.get(partition)
+        hosted = self._partitions.get(partition)
         if hosted is None or not isinstance(hosted.role, Follower) or hosted.role.leader_epoch != leader_epoch:
             return None
         return hosted
@@ -91,7 +83,7 @@ class FollowerWrites:
             log.warning("Failed to append the batches of the leader; fetching them again", extra=extra)
             return Written.INVALID
         except DISK_ERRORS as error:
-            self._fail(partition, error)
+            self._partitions.fail(partition, error)
             return Written.OFFLINE
         return Written.DONE
 
@@ -101,7 +93,7 @@ class FollowerWrites:
             _begin_within_a_batch(hosted, records)
             hosted.log.append_as_follower(records, leader_epoch)
         if hosted.take_high_watermark(next_high_watermark(_state(hosted), step.high_watermark)):
-            self._wake(hosted.name)
+            self._partitions.waiting.wake(hosted.name)
         # Deletion of records, and retention: the leader's start is at most its high watermark, and the fetch began above it.
         start = min(step.log_start_offset, hosted.high_watermark)
         hosted.log.raise_start_offset(start, high_watermark=hosted.high_watermark)

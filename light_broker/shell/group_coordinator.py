@@ -31,7 +31,8 @@ from light_broker.core.groups.settings import GroupSettings
 from light_broker.core.groups.shard import Shard, result_of
 from light_broker.core.groups.states import Group, PreparingRebalance, Stable
 from light_broker.core.groups.timers import Timers
-from light_broker.shell.group_writes import GroupWrites, PartitionLogs, answer_code
+from light_broker.shell.group_writes import GroupWrites, answer_code
+from light_broker.shell.replicas import ReplicaManager
 
 log = logging.getLogger(__name__)
 
@@ -48,14 +49,14 @@ class GroupCoordinator:
     def __init__(
         self,
         partition: TopicPartition,
-        logs: PartitionLogs,
+        replicas: ReplicaManager,
         settings: GroupSettings,
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Begin without groups; `clock` returns the time of day in seconds."""
         self.shard = Shard(settings)
-        self._writes = GroupWrites(partition, logs, self.shard, self._now_ms)
+        self._writes = GroupWrites(partition, replicas, self.shard, self._now_ms)
         self._clock = clock
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[Answer]] = {}

@@ -12,7 +12,7 @@ from kafka_wire.records import NO_PRODUCER, ControlType, RecordBatch, control_ty
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.groups.records import UnknownRecord, decode_record
 from light_broker.core.groups.shard import Shard, TransactionEnd
-from light_broker.shell.group_writes import PartitionLogs
+from light_broker.shell.replicas import ReplicaManager
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class LoadFailedError(Exception):
     """A partition that cannot be loaded; the text has the reason."""
 
 
-async def load(partition: TopicPartition, logs: PartitionLogs, shard: Shard, *, buffer_bytes: int) -> int:
+async def load(partition: TopicPartition, replicas: ReplicaManager, shard: Shard, *, buffer_bytes: int) -> int:
     """Replay the log of a partition up to its end, and return the number of records.
 
     Offsets above the high watermark become visible with it. Raises LoadFailedError, WireError and MalformedRecordError: a record that cannot
@@ -33,7 +33,7 @@ async def load(partition: TopicPartition, logs: PartitionLogs, shard: Shard, *, 
     skipped: Counter[int] = Counter()
     records, offset = 0, 0
     while True:
-        result = logs.read(partition, offset, buffer_bytes)
+        result = replicas.reads.read(partition, offset, buffer_bytes)
         if result.error is ErrorCode.OFFSET_OUT_OF_RANGE and offset < result.log_start_offset:
             offset = result.log_start_offset
             continue

@@ -6,8 +6,7 @@ CoordinatorRuntime.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 from kafka_log.format.producers import Origin
 from kafka_wire.errors import ErrorCode
@@ -16,7 +15,7 @@ from kafka_wire.records import Record, encode_batch
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.groups.records import CoordinatorRecord, encode_record
 from light_broker.core.groups.shard import NO_OFFSET, Shard, TransactionEnd, Write
-from light_broker.core.replica_requests import AppendResult, ReadResult
+from light_broker.shell.replicas import ReplicaManager
 
 log = logging.getLogger(__name__)
 
@@ -34,34 +33,15 @@ WAITING_ANSWER = {
 """Answers to clients when an append fails, which know nothing of the log (CoordinatorOperationExceptionHelper)."""
 
 
-class PartitionLogs(Protocol):
-    """Interface of the replica manager for coordinators."""
-
-    async def append(
-        self,
-        records: Mapping[TopicPartition, bytes],
-        *,
-        acks: int,
-        timeout_ms: int,
-        origin: Origin = Origin.CLIENT,
-        allow_internal: bool = False,
-    ) -> Mapping[TopicPartition, AppendResult]:
-        """Append before the first wait, and return when the high watermark has passed the records, or with an error."""
-
-    def read(self, partition: TopicPartition, offset: int, max_bytes: int) -> ReadResult:
-        """Read up to the log's end."""
-
-    def high_watermark(self, partition: TopicPartition) -> int | None:
-        """Return the high watermark of a hosted partition."""
-
-
 class GroupWrites:
     """The writes of one coordinator whose results are not known yet."""
 
-    def __init__(self, partition: TopicPartition, logs: PartitionLogs, shard: Shard, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, partition: TopicPartition, replicas: ReplicaManager, shard: Shard, now_ms: Callable[[], int]
+    ) -> None:
         """Begin without writes. `now_ms` returns the time of day."""
         self._partition = partition
-        self._logs = logs
+        self._replicas = replicas
         self._shard = shard
         self._now_ms = now_ms
         self._outcomes: dict[Write, asyncio.Future[ErrorCode]] = {}
@@ -113,7 +93,7 @@ class GroupWrites:
             [Record(index, now_ms, key, value) for index, (key, value) in enumerate(encoded)],
             compression=self._shard.settings.offsets_topic_compression,
         )
-        results = await self._logs.append(
+        results = await self._replicas.writes.append(
             {self._partition: batch},
             acks=-1,
             timeout_ms=self._shard.settings.offsets_commit_timeout_ms,
@@ -125,7 +105,7 @@ class GroupWrites:
 
     def advance(self) -> None:
         """Note the high watermark, for records that were replicated after their append had timed out."""
-        high_watermark = self._logs.high_watermark(self._partition) if self._shard.pending else None
+        high_watermark = self._replicas.high_watermark(self._partition) if self._shard.pending else None
         if high_watermark is not None:
             self._report_applied(self._shard.advance(high_watermark))
 

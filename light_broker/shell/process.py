@@ -209,7 +209,7 @@ class BrokerProcess:
         throttles = ReplicationThrottles(
             self.settings.values.node_id, lambda: broker.view, lambda: broker.settings, broker.replicas.now_ms
         )
-        broker.replicas.throttle_by(throttles)
+        broker.replicas.reads.throttle_by(throttles)
         fetchers = ReplicaFetchers(
             FetcherContext(
                 broker_id=self.settings.values.node_id,

@@ -149,4 +149,4 @@ async def follower_fetches(
     """Let a follower of `orders` fetch from an offset, which is the end of its log, and return what it gets."""
     params = FetchParams(broker_id, broker_epoch, max_bytes=1_000_000, limit=ReadLimit.LOG_END)
     request = FetchPartition(broker.view.topics["orders"].id, offset, 1_000_000, log_start_offset=start)
-    return (await broker.replicas.fetch(params, {ORDERS: request}))[ORDERS]
+    return (await broker.replicas.reads.fetch(params, {ORDERS: request}))[ORDERS]

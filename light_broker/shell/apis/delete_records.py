@@ -27,7 +27,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
             else:
                 offsets[named] = partition["offset"]
     if offsets:
-        results |= await broker.replicas.delete_records(offsets, timeout_ms=body["timeout_ms"])
+        results |= await broker.replicas.writes.delete_records(offsets, timeout_ms=body["timeout_ms"])
     topics: dict[str, list[Body]] = {}
     for named, result in results.items():
         answer = {

@@ -27,7 +27,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         answers = []
         for index in topic["partition_indexes"]:
-            found = error or broker.replicas.active_producers(TopicPartition(name, index))
+            found = error or broker.replicas.reads.active_producers(TopicPartition(name, index))
             answers.append(_answer(index, found, reason))
         topics.append({"name": name, "partitions": answers})
     return {"topics": topics}

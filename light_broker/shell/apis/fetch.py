@@ -91,7 +91,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
     names, results = _resolve(call, opened)
     wanted = {named: opened.partitions[key] for key, named in names.items() if key not in results}
     if wanted:
-        read = await broker.replicas.fetch(_params(call), wanted)
+        read = await broker.replicas.reads.fetch(_params(call), wanted)
         results = {key: results[key] if key in results else read[names[key]] for key in opened.partitions}
     return _response(call, opened, names, results)
 

@@ -49,7 +49,7 @@ def _find(broker: Broker, named: TopicPartition, partition: Body, body: Body) ->
     if replica_id == CONSUMER:
         is_committed = body["isolation_level"] == IsolationLevel.READ_COMMITTED
         limit = ReadLimit.LAST_STABLE_OFFSET if is_committed else ReadLimit.HIGH_WATERMARK
-    return broker.replicas.list_offset(
+    return broker.replicas.reads.list_offset(
         named,
         partition["timestamp"],
         limit,

@@ -26,7 +26,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
         for partition in topic["partitions"]:
             end = EpochEnd(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             if is_allowed:
-                end = broker.replicas.end_of_epoch(
+                end = broker.replicas.reads.end_of_epoch(
                     TopicPartition(name, partition["partition"]),
                     partition["leader_epoch"],
                     current_leader_epoch=partition["current_leader_epoch"],

@@ -55,7 +55,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body | 
     accepted = {TopicPartition(part.topic, part.partition): part.records for part in parts if not part.error}
     appended: dict[TopicPartition, AppendResult] = {}
     if accepted:
-        appended = await broker.replicas.append(
+        appended = await broker.replicas.writes.append(
             accepted,
             acks=body["acks"],
             timeout_ms=body["timeout_ms"],

@@ -79,7 +79,7 @@ async def test_a_failed_write_takes_a_followed_partition_offline(
         monkeypatch.setattr(broker.replicas.hosted()[ORDERS].log, "append_as_follower", fail)
 
         assert broker.replicas.follower_writes.append(ORDERS, 5, Append(batch(0, "a"), 1, 0)) is Written.OFFLINE
-        assert broker.replicas.end_of_epoch(ORDERS, 5).error is ErrorCode.KAFKA_STORAGE_ERROR
+        assert broker.replicas.reads.end_of_epoch(ORDERS, 5).error is ErrorCode.KAFKA_STORAGE_ERROR
 
 
 async def test_more_bytes_than_a_segment_has_are_appended_in_parts(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ async def follower_fetches(broker: Broker, offset: int) -> None:
     """Let broker 2 fetch `__consumer_offsets` from the end of its log."""
     params = FetchParams(2, 2, max_bytes=1_000_000, limit=ReadLimit.LOG_END)
     request = FetchPartition(broker.view.topics[OFFSETS.topic].id, offset, 1_000_000, log_start_offset=0)
-    await broker.replicas.fetch(params, {OFFSETS: request})
+    await broker.replicas.reads.fetch(params, {OFFSETS: request})
 
 
 async def test_a_member_joins_gets_its_assignment_and_commits(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ async def append_raw(broker: Broker, *records: tuple[bytes, bytes | None], produ
         base_sequence=-1 if producer_id == -1 else 0,
         is_transactional=producer_id != -1,
     )
-    results = await broker.replicas.append({OFFSETS: batch}, acks=1, timeout_ms=1_000, allow_internal=True)
+    results = await broker.replicas.writes.append({OFFSETS: batch}, acks=1, timeout_ms=1_000, allow_internal=True)
     assert results[OFFSETS].error == ErrorCode.NONE
 
 

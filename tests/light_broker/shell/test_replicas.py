@@ -32,7 +32,7 @@ REPLICATED_TOPIC = topic_view("orders", REPLICATED)
 
 async def append(broker: Broker, data: bytes | None = None, *, acks: int = 1, timeout_ms: int = 10_000) -> AppendResult:
     """Append a batch to `orders`."""
-    results = await broker.replicas.append({ORDERS: data or records("a", "b")}, acks=acks, timeout_ms=timeout_ms)
+    results = await broker.replicas.writes.append({ORDERS: data or records("a", "b")}, acks=acks, timeout_ms=timeout_ms)
     return results[ORDERS]
 
 
@@ -40,7 +40,7 @@ async def fetch(broker: Broker, offset: int, **fields: int | ReadLimit) -> ReadR
     """Read `orders` from an offset as a consumer that waits for nothing, or as `fields` specify."""
     params = replace(FetchParams(), **fields)  # type: ignore[arg-type]
     request = FetchPartition(broker.view.topics["orders"].id, offset, 1_000_000)
-    return (await broker.replicas.fetch(params, {ORDERS: request}))[ORDERS]
+    return (await broker.replicas.reads.fetch(params, {ORDERS: request}))[ORDERS]
 
 
 def values(result: ReadResult) -> list[bytes | None]:
@@ -134,7 +134,7 @@ async def test_partitions_that_are_not_here_have_their_own_errors(tmp_path: Path
     elsewhere = topic_view("elsewhere", partition_view(leader=2, replicas=(2,)), number=2)
     async with hosting(tmp_path, topic_view("orders"), elsewhere) as broker:
         await broker.replicas.stop(TopicPartition("elsewhere", 0), delete=True)
-        appended = await broker.replicas.append(
+        appended = await broker.replicas.writes.append(
             {TopicPartition("elsewhere", 0): records(), TopicPartition("unknown", 0): records()}, acks=1, timeout_ms=0
         )
 
@@ -159,8 +159,8 @@ async def test_internal_topics_are_written_only_by_brokers(tmp_path: Path) -> No
     offsets = replace(topic_view("__consumer_offsets"), is_internal=True)
     partition = TopicPartition("__consumer_offsets", 0)
     async with hosting(tmp_path, offsets) as broker:
-        refused = await broker.replicas.append({partition: records()}, acks=1, timeout_ms=0)
-        written = await broker.replicas.append({partition: records()}, acks=1, timeout_ms=0, allow_internal=True)
+        refused = await broker.replicas.writes.append({partition: records()}, acks=1, timeout_ms=0)
+        written = await broker.replicas.writes.append({partition: records()}, acks=1, timeout_ms=0, allow_internal=True)
 
         assert refused[partition].error is ErrorCode.INVALID_TOPIC_EXCEPTION
         assert written[partition].error is ErrorCode.NONE
@@ -224,10 +224,8 @@ async def test_a_fetch_waits_for_its_minimum_of_bytes(tmp_path: Path) -> None:
 
 async def test_a_fetch_without_records_ends_after_its_wait(tmp_path: Path) -> None:
     """Source: DelayedFetch."""
-    async with hosting(tmp_path) as broker:
-        clock = iter(range(1_000, 2_000))
-        broker.replicas._clock = lambda: next(clock)  # each call is a second later
-
+    seconds = iter(range(1_000, 2_000))
+    async with hosting(tmp_path, clock=lambda: next(seconds)) as broker:  # each call is a second later
         assert values(await fetch(broker, 0, max_wait_ms=1)) == []
 
 
@@ -249,10 +247,10 @@ async def test_requests_of_other_leader_epochs_are_refused(tmp_path: Path, epoch
     """B8, KIP-320."""
     async with hosting(tmp_path, REPLICATED_TOPIC) as broker:
         request = FetchPartition(broker.view.topics["orders"].id, 0, 1_000, current_leader_epoch=epoch)
-        result = await broker.replicas.fetch(FetchParams(), {ORDERS: request})
+        result = await broker.replicas.reads.fetch(FetchParams(), {ORDERS: request})
 
         assert result[ORDERS].error is error
-        assert broker.replicas.end_of_epoch(ORDERS, 5, current_leader_epoch=epoch).error is error
+        assert broker.replicas.reads.end_of_epoch(ORDERS, 5, current_leader_epoch=epoch).error is error
 
 
 async def test_an_offset_outside_the_log_is_refused(tmp_path: Path) -> None:
@@ -267,7 +265,7 @@ async def test_a_follower_whose_log_differs_gets_the_point_of_divergence(tmp_pat
         await append(broker)
         params = FetchParams(2, 2, limit=ReadLimit.LOG_END)
         request = FetchPartition(broker.view.topics["orders"].id, 7, 1_000, 0, 5, last_fetched_epoch=5)
-        result = (await broker.replicas.fetch(params, {ORDERS: request}))[ORDERS]
+        result = (await broker.replicas.reads.fetch(params, {ORDERS: request}))[ORDERS]
 
         assert (result.error, result.diverging) == (ErrorCode.NONE, (5, 2))
         assert broker.replicas.high_watermark(ORDERS) == 0
@@ -277,7 +275,7 @@ async def test_a_topic_id_of_another_topic_is_refused(tmp_path: Path) -> None:
     """KIP-516."""
     async with hosting(tmp_path) as broker:
         other = topic_view("other", number=77).id
-        result = await broker.replicas.fetch(FetchParams(), {ORDERS: FetchPartition(other, 0, 1_000)})
+        result = await broker.replicas.reads.fetch(FetchParams(), {ORDERS: FetchPartition(other, 0, 1_000)})
 
         assert result[ORDERS].error is ErrorCode.INCONSISTENT_TOPIC_ID
 
@@ -355,7 +353,7 @@ async def test_deletion_of_records_waits_for_the_replicas(tmp_path: Path) -> Non
     async with hosting(tmp_path, REPLICATED_TOPIC) as broker:
         await append(broker)
         await follower_fetches(broker, 2)
-        task = asyncio.ensure_future(broker.replicas.delete_records({ORDERS: 1}, timeout_ms=10_000))
+        task = asyncio.ensure_future(broker.replicas.writes.delete_records({ORDERS: 1}, timeout_ms=10_000))
         await settled()
 
         assert not task.done()
@@ -370,7 +368,7 @@ async def test_records_above_the_high_watermark_are_not_deleted(tmp_path: Path) 
     """Source: UnifiedLog.maybeIncrementLogStartOffset."""
     async with hosting(tmp_path, REPLICATED_TOPIC) as broker:
         await append(broker)
-        result = await broker.replicas.delete_records({ORDERS: 1}, timeout_ms=0)
+        result = await broker.replicas.writes.delete_records({ORDERS: 1}, timeout_ms=0)
 
         assert result[ORDERS].error is ErrorCode.OFFSET_OUT_OF_RANGE
 
@@ -379,7 +377,7 @@ async def test_records_of_a_compacted_topic_are_not_deleted(tmp_path: Path) -> N
     """Source: Partition.deleteRecordsOnLeader, PolicyViolationException."""
     settings = PartitionSettings(append=AppendSettings(is_compacted=True), retention=RetentionSettings(deletes=False))
     async with hosting(tmp_path, settings=settings) as broker:
-        result = await broker.replicas.delete_records({ORDERS: 0}, timeout_ms=0)
+        result = await broker.replicas.writes.delete_records({ORDERS: 0}, timeout_ms=0)
 
         assert result[ORDERS].error is ErrorCode.POLICY_VIOLATION
 

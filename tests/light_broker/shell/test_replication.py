@@ -151,7 +151,7 @@ async def test_a_follower_without_a_log_begins_where_the_leaders_log_starts(tmp_
         await cluster.stop(3)
         shutil.rmtree(tmp_path / "broker-3")
         await cluster.controller.elect(1, (1, 2))
-        deleted = await cluster[1].replicas.delete_records({ORDERS: 3}, timeout_ms=20_000)
+        deleted = await cluster[1].replicas.writes.delete_records({ORDERS: 3}, timeout_ms=20_000)
         assert deleted[ORDERS].error is ErrorCode.NONE
         await cluster.start(3)
         await cluster.controller.publish()
@@ -167,7 +167,7 @@ async def test_deletion_of_records_moves_the_start_of_followers(tmp_path: Path) 
     async with replicating(tmp_path) as cluster:
         await cluster.produce(records("a", "b"))
         await cluster.until_equal()
-        results = await cluster[1].replicas.delete_records({ORDERS: 1}, timeout_ms=20_000)
+        results = await cluster[1].replicas.writes.delete_records({ORDERS: 1}, timeout_ms=20_000)
 
         assert (results[ORDERS].error, results[ORDERS].low_watermark) == (ErrorCode.NONE, 1)
         assert cluster[2].replicas.hosted()[ORDERS].log.start_offset == 1

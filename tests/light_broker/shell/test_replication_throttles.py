@@ -34,12 +34,12 @@ def throttle(broker: Broker, clock: Clock, replicas: str = "0:1") -> None:
     topic = ConfigResource(ConfigResourceType.TOPIC, "orders")
     broker.view = replace(broker.view, configs={topic: {Side.LEADER.replicas_config: replicas}})
     broker.settings = broker.settings.with_dynamic({}, {Side.LEADER.rate_setting: str(RATE)})
-    broker.replicas.throttle_by(ReplicationThrottles(1, lambda: broker.view, lambda: broker.settings, clock))
+    broker.replicas.reads.throttle_by(ReplicationThrottles(1, lambda: broker.view, lambda: broker.settings, clock))
 
 
 async def twice(broker: Broker, clock: Clock) -> tuple[ReadResult, ReadResult]:
     """Let the follower fetch 1 KiB twice, a millisecond apart."""
-    await broker.replicas.append({ORDERS: records("x" * 1024)}, acks=1, timeout_ms=1000)
+    await broker.replicas.writes.append({ORDERS: records("x" * 1024)}, acks=1, timeout_ms=1000)
     first = await follower_fetches(broker, 0)
     clock.now_ms += 1
     return first, await follower_fetches(broker, 0)

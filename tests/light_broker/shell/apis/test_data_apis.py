@@ -139,8 +139,8 @@ async def test_fetch(tmp_path: Path) -> None:
     )
     alice = {"principal": ALICE}
     async with hosting(tmp_path, topic_view("orders", REPLICATED), ELSEWHERE, guard=guard) as broker:
-        await broker.replicas.append({ORDERS: records("a", "b")}, acks=1, timeout_ms=0)
-        await broker.replicas.append({ORDERS: records("c")}, acks=1, timeout_ms=0)
+        await broker.replicas.writes.append({ORDERS: records("a", "b")}, acks=1, timeout_ms=0)
+        await broker.replicas.writes.append({ORDERS: records("c")}, acks=1, timeout_ms=0)
         await follower_fetches(broker, 2)
         talk = Conversation(broker)
         for version in (4, 7, 12):
@@ -177,14 +177,14 @@ async def test_fetch_sessions(tmp_path: Path) -> None:
     """KIP-227. Source: FetchManager. The id of a session is random, and shown as 7."""
     key = ApiKey.FETCH
     async with hosting(tmp_path, topic_view("orders", partition_view(), partition_view())) as broker:
-        await broker.replicas.append({ORDERS: records("a")}, acks=1, timeout_ms=0)
+        await broker.replicas.writes.append({ORDERS: records("a")}, acks=1, timeout_ms=0)
         talk = Conversation(broker)
         first = await talk.ask("a full request", key, fetch(0, 0, session_epoch=0), version=12)
         assert first is not None
         session = {"session_id": first["session_id"]}
         await talk.ask("an incremental request", key, fetch(1, **session, session_epoch=1), version=12)
         await talk.ask("no news", key, fetch(**session, session_epoch=2), version=12)
-        await broker.replicas.append({TopicPartition("orders", 1): records("b")}, acks=1, timeout_ms=0)
+        await broker.replicas.writes.append({TopicPartition("orders", 1): records("b")}, acks=1, timeout_ms=0)
         await talk.ask("records of the other partition", key, fetch(**session, session_epoch=3), version=12)
         forgotten = [{"topic": "orders", "partitions": [1]}]
         await talk.ask(
@@ -210,9 +210,9 @@ async def test_aborted_transactions(tmp_path: Path) -> None:
         is_control=True,
     )
     async with hosting(tmp_path) as broker:
-        await broker.replicas.append({ORDERS: data}, acks=1, timeout_ms=0)
-        await broker.replicas.append({ORDERS: abort}, acks=1, timeout_ms=0, origin=Origin.COORDINATOR)
-        await broker.replicas.append({ORDERS: opened}, acks=1, timeout_ms=0)
+        await broker.replicas.writes.append({ORDERS: data}, acks=1, timeout_ms=0)
+        await broker.replicas.writes.append({ORDERS: abort}, acks=1, timeout_ms=0, origin=Origin.COORDINATOR)
+        await broker.replicas.writes.append({ORDERS: opened}, acks=1, timeout_ms=0)
         talk = Conversation(broker)
         committed = fetch(0, isolation_level=READ_COMMITTED)
         await talk.ask("a consumer of committed records", ApiKey.FETCH, committed, version=12)
@@ -247,7 +247,7 @@ async def test_list_offsets(tmp_path: Path) -> None:
             records("c", timestamp_ms=NOW_MS - 50),
             records("d", timestamp_ms=NOW_MS + 50),
         ):
-            await broker.replicas.append({ORDERS: batch}, acks=1, timeout_ms=0)
+            await broker.replicas.writes.append({ORDERS: batch}, acks=1, timeout_ms=0)
         await follower_fetches(broker, 3)
         for version in (1, 4, 11):
             await talk.ask("the end", key, offsets(-1), version=version, **alice)
@@ -287,9 +287,9 @@ async def test_offset_for_leader_epoch(tmp_path: Path) -> None:
     alice = {"principal": ALICE}
     async with hosting(tmp_path, topic_view("orders", REPLICATED), ELSEWHERE, guard=guard) as broker:
         talk = Conversation(broker)
-        await broker.replicas.append({ORDERS: records("a", "b")}, acks=1, timeout_ms=0)
+        await broker.replicas.writes.append({ORDERS: records("a", "b")}, acks=1, timeout_ms=0)
         await take_role(broker, ORDERS, replace(REPLICATED, leader_epoch=8, partition_epoch=1))
-        await broker.replicas.append({ORDERS: records("c")}, acks=1, timeout_ms=0)
+        await broker.replicas.writes.append({ORDERS: records("c")}, acks=1, timeout_ms=0)
         for version in (2, 4):
             await talk.ask("a former epoch", key, epochs(5), version=version, **alice)
         await talk.ask("an epoch without records", key, epochs(6), **alice)
@@ -317,7 +317,7 @@ async def test_delete_records(tmp_path: Path) -> None:
     alice = {"principal": ALICE}
     async with hosting(tmp_path, topic_view("orders"), ELSEWHERE, OFFSETS, guard=guard) as broker:
         talk = Conversation(broker)
-        await broker.replicas.append({ORDERS: records("a", "b", "c")}, acks=1, timeout_ms=0)
+        await broker.replicas.writes.append({ORDERS: records("a", "b", "c")}, acks=1, timeout_ms=0)
         await talk.ask("up to an offset", key, deletion(1), **alice)
         await talk.ask("up to an offset that is deleted", key, deletion(0), version=0, **alice)
         await talk.ask("up to the high watermark", key, deletion(-1), **alice)
@@ -370,7 +370,7 @@ async def test_describe_producers(tmp_path: Path) -> None:
     async with hosting(tmp_path, topic_view("orders"), ELSEWHERE, guard=guard) as broker:
         talk = Conversation(broker)
         batch = records("a", producer_id=4, producer_epoch=1, base_sequence=0)
-        await broker.replicas.append({ORDERS: batch}, acks=1, timeout_ms=0)
+        await broker.replicas.writes.append({ORDERS: batch}, acks=1, timeout_ms=0)
         await talk.ask("a partition", key, producers("orders"), **alice)
         await talk.ask("a follower", key, producers("elsewhere"), **alice)
         await talk.ask("an unknown topic", key, producers("nowhere"), **alice)
