@@ -28,6 +28,9 @@ from bench import (
     kraft_restarts,
     kraft_topics,
     light_broker,
+    light_broker_growth,
+    light_broker_stall,
+    light_broker_start,
     light_replication,
     log_open,
     measured_plan,
@@ -96,6 +99,9 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         kraft_heartbeats,
         receive,
         light_broker,
+        light_broker_growth,
+        light_broker_stall,
+        light_broker_start,
         light_replication,
     )
 }

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,8 +76,20 @@ def _admin(bootstrap: str) -> AdminClient:
     return AdminClient({"bootstrap.servers": bootstrap, "log_level": ERRORS})
 
 
-def produce(bootstrap: str, topic: str, batch_bytes: int, total_bytes: int, acks: int | str = 1) -> None:
-    """Produce records in full batches to all partitions in turn, and wait until all are acknowledged."""
+def produce(
+    bootstrap: str,
+    topic: str,
+    batch_bytes: int,
+    total_bytes: int,
+    acks: int | str = 1,
+    *,
+    settings: Mapping[str, str] | None = None,
+    values: Sequence[bytes] | None = None,
+) -> None:
+    """Produce records in full batches to all partitions in turn, and wait until all are acknowledged.
+
+    `settings` are further ones of the client. `values` have 1 KiB each and are random by default.
+    """
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -86,6 +98,7 @@ def produce(bootstrap: str, topic: str, batch_bytes: int, total_bytes: int, acks
             "message.max.bytes": MAX_BATCH_BYTES,
             "linger.ms": 50,
             "queue.buffering.max.messages": QUEUED_RECORDS,
+            **(settings or {}),
         }
     )
     failed: list[KafkaError] = []
@@ -94,11 +107,11 @@ def produce(bootstrap: str, topic: str, batch_bytes: int, total_bytes: int, acks
         if error is not None:
             failed.append(error)
 
-    values = [os.urandom(VALUE_BYTES) for _ in range(VALUES)]
+    values = values or [os.urandom(VALUE_BYTES) for _ in range(VALUES)]
     for index in range(total_bytes // VALUE_BYTES):
         while len(producer) >= QUEUED_RECORDS:
             producer.poll(0.01)
-        producer.produce(topic, values[index % VALUES], partition=index % PARTITIONS, on_delivery=delivered)
+        producer.produce(topic, values[index % len(values)], partition=index % PARTITIONS, on_delivery=delivered)
         if index % VALUES == 0:
             producer.poll(0)
     left = producer.flush(TIMEOUT_S)

@@ -51,7 +51,7 @@ class Broker:
 def measure(effort: Effort) -> Iterator[Row]:
     """Yield the rows when all brokers have run."""
     runs = effort.runs(RUNS)
-    with _brokers() as brokers:
+    with light_and_kafka() as brokers:
         yield from _start_rows(brokers, runs)
         for name in PEERS:
             _warm(brokers[name], QUICK_WARM_BYTES if effort.quick else WARM_BYTES)
@@ -65,7 +65,7 @@ def measure(effort: Effort) -> Iterator[Row]:
 
 
 @contextlib.contextmanager
-def _brokers() -> Iterator[Mapping[str, Broker]]:
+def light_and_kafka() -> Iterator[Mapping[str, Broker]]:
     """Yield the three brokers, each alone."""
     with (
         light_broker() as ours,

@@ -16,13 +16,13 @@ from hypothesis import settings
 
 from lab import cluster, kraft, kubernetes
 from lab import zookeeper as zookeeper_module
+from lab.authority import Authority
 from lab.cluster import KafkaCluster
 from lab.kraft import CONTROLLER_ID, KraftCluster
 from lab.kubernetes import KubernetesApi
 from lab.zookeeper import ZooKeeperServer
 from tests.effort import EXHAUSTIVE
 from tests.kafka_operator.live import install_crds
-from tests.kafka_wire.net.authority import Authority
 
 pytest_plugins = ["lab.pytest_plugin", "pytester"]
 

@@ -47,6 +47,9 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
         "kraft-heartbeats",
         "receive",
         "light-broker",
+        "light-broker-growth",
+        "light-broker-stall",
+        "light-broker-start",
         "light-replication",
     }
 

@@ -11,11 +11,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from lab.authority import Authority
 from lab.cluster import kafka_cluster
 from lab.release.commands import ROOT
 from lab.waiting import wait_until
 from lab.zookeeper import ZooKeeperServer
-from tests.kafka_wire.net.authority import Authority
 
 ENTRY = ROOT / "images" / "kafka" / "steward-kafka"
 

@@ -9,6 +9,7 @@ import pytest
 
 from kafka_log.files.text_files import read_meta_properties
 from kafka_wire.uuids import encode_uuid
+from lab.authority import Authority
 from lab.quorum import Formatter, Program, Voters, quorum
 from lab.quorum_security import mutual_tls, sasl_plaintext
 from lab.waiting import wait_until
@@ -27,7 +28,6 @@ from tests.integration.quorums import (
     stop_all,
     wait_for_commits,
 )
-from tests.kafka_wire.net.authority import Authority
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
+from lab.authority import Authority
 from lab.cluster import KafkaCluster
 from lab.cluster import kafka_cluster as start_kafka_cluster
 from lab.folder import lab_folder
@@ -21,7 +22,6 @@ from lab.waiting import wait_until
 from tests.integration.test_secured import MECHANISM, PASSWORDS, broker_settings, write_users
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_topic
-from tests.kafka_wire.net.authority import Authority
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]
 

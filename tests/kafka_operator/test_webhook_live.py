@@ -18,6 +18,7 @@ from kafka_operator.engine.admission import Admission
 from kafka_operator.engine.approvals import Approvals
 from kafka_operator.kube.approvals import ApprovalClient
 from kafka_operator.metrics import KafkaMetrics
+from lab.authority import Authority
 from lab.helm import helm
 from lab.kraft import KraftCluster
 from lab.kubernetes import OPERATOR, KubernetesApi
@@ -33,7 +34,6 @@ from tests.kafka_operator.conftest import ROLE
 from tests.kafka_operator.fake_kafka import FakeKafka
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_reassignment, raw_topic
-from tests.kafka_wire.net.authority import Authority
 from tests.reconciler.gate import Gate
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.helm]

@@ -14,10 +14,10 @@ from kafka_zookeeper.protocol import MultiWrite
 from kafka_zookeeper.session import ZooKeeperSession
 from kafka_zookeeper.settings import ZooKeeperSettings
 from kafka_zookeeper.writes import Committed, Create, operation_bytes
+from lab.authority import Authority
 from lab.java_process import java_command, write_properties
 from lab.ports import free_port, release_port
 from lab.process import Process
-from tests.kafka_wire.net.authority import Authority
 
 DIGEST = "controller:hunter2"
 ANYONE = "world:anyone"

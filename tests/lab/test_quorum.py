@@ -10,11 +10,11 @@ from controller_core.shell.quorum.settings_file import read_settings_file
 from kafka_wire.api import ApiKey
 from kafka_wire.net.node import Node, NodeSettings
 from kafka_wire.uuids import encode_uuid
+from lab.authority import Authority
 from lab.quorum import Formatter, Program, Quorum, QuorumNode, Voters, quorum
 from lab.quorum_security import mutual_tls, sasl_plaintext
 from lab.tools import kafka_metadata_quorum
 from lab.waiting import wait_until
-from tests.kafka_wire.net.authority import Authority
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 

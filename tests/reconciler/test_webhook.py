@@ -12,9 +12,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from lab.authority import Authority
 from lab.ports import free_port, release_port
 from reconciler.webhook import MAX_REVIEW_BYTES, PATH, CertificateError, Webhook
-from tests.kafka_wire.net.authority import Authority
 
 
 @pytest.fixture

@@ -17,12 +17,12 @@ from kafka_node.security.settings import SecurityProtocol, TlsFiles
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import NodeSettings, SaslCredentials
 from kafka_wire.records import decode_batches
+from lab.authority import Authority
 from light_broker.core.fetch_sessions import FetchSessions
 from light_broker.core.metadata_view import PartitionView
 from light_broker.core.partition import IsrRules
 from light_broker.core.replica_fetch import Stage
 from light_broker.shell.known_users import PresentCredentials
-from tests.kafka_wire.net.authority import Authority
 from tests.light_broker.hosting import records
 from tests.light_broker.replicating import FETCHING, ORDERS, Cluster, Security, replicating, until
 

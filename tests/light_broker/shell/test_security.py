@@ -13,8 +13,8 @@ from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import AuthenticationFailed, ConnectionFailed, Node, NodeSettings, SaslCredentials
 from kafka_wire.sasl.scram_keys import SCRAM_SHA_256
+from lab.authority import Authority
 from light_broker.shell.process import BrokerProcess
-from tests.kafka_wire.net.authority import Authority
 from tests.light_broker.serving import HOST, TIMEOUT_MS, client_of, create_topic, standalone, topics_of
 
 PLAIN_USERS = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_admin="secret" user_alice="hers";'

@@ -1,4 +1,4 @@
-"""Certificate authority of one test: OpenSSL's command line in a folder."""
+"""Certificate authority of a test or a benchmark: OpenSSL's command line in a folder."""
 
 import ssl
 import subprocess

@@ -1,0 +1,110 @@
+"""The light broker and Kafka 4.3 started with many partitions, and after kill -9 with a log to check; memory of idle connections.
+
+Kafka runs twice, as in `light_broker`; in each row the peer is the one of the two that is better. A start ends with the first acknowledged record of the
+topic. After kill -9 nothing of the log was written to the disk by the broker, so that it checks all of it.
+"""
+
+import socket
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+
+from bench.broker_load import create_topic, delete_topic, produce, produce_one
+from bench.harness import Better, Effort, Row, duration, limited, promised, side_of
+from bench.light_broker import BATCHES, OURS, PEERS, Broker, light_and_kafka
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+
+NAME = "light-broker-start"
+ABOUT = "start with 1,000 partitions, start after kill -9 with 1 GiB to check, idle connections, compared with Kafka 4.3 (about 5 minutes)"
+
+RUNS = 3
+PARTITIONS, QUICK_PARTITIONS = 1_000, 50
+CHECKED_BYTES, QUICK_CHECKED_BYTES = 1024**3, 16 * 1024**2
+CONNECTIONS, QUICK_CONNECTIONS = 1_000, 100
+CLEAN, CHECKED = "many", "checked"
+AT_LEAST = 1.0
+CONNECTION_KIB = 16.0
+TIMEOUT_S = 60.0
+SETTLE_S = 2.0
+"""After the connections: memory that is freed by then is not theirs."""
+VERSION = 3
+"""Of ApiVersions."""
+
+
+def measure(effort: Effort) -> Iterator[Row]:
+    """Yield the rows when all brokers have run."""
+    runs = effort.runs(RUNS)
+    partitions = QUICK_PARTITIONS if effort.quick else PARTITIONS
+    checked_bytes = QUICK_CHECKED_BYTES if effort.quick else CHECKED_BYTES
+    connections = QUICK_CONNECTIONS if effort.quick else CONNECTIONS
+    clean: dict[str, list[float]] = defaultdict(list)
+    checked: dict[str, list[float]] = defaultdict(list)
+    with light_and_kafka() as brokers:
+        kib = {name: _connection_kib(broker, connections) for name, broker in brokers.items()}
+        for broker in brokers.values():
+            create_topic(broker.bootstrap, CLEAN, partitions)
+        for _ in range(runs):
+            for name, broker in brokers.items():
+                clean[name].append(_seconds(broker, CLEAN, broker.process.terminate))
+                checked[name].append(_checked_s(broker, checked_bytes))
+    what = "from exec to the first acknowledged record"
+    yield _start_row("clean", f"{what}, after SIGTERM, with {partitions:,} partitions", clean)
+    yield _start_row("checked", f"{what}, after kill -9, with {checked_bytes >> 20:,} MiB to check", checked)
+    yield from _connection_rows(kib, connections)
+
+
+def _start_row(figure: str, what: str, seconds: Mapping[str, list[float]]) -> Row:
+    peer = min(PEERS, key=lambda name: side_of(seconds[name]).median)
+    return promised(duration(f"{NAME}.{figure}", what, peer, (seconds[OURS], seconds[peer])), "P13", AT_LEAST)
+
+
+def _seconds(broker: Broker, topic: str, end: Callable[[], object]) -> float:
+    end()
+    started = time.perf_counter()
+    broker.process.launch()
+    produce_one(broker.bootstrap, topic)
+    return time.perf_counter() - started
+
+
+def _checked_s(broker: Broker, total_bytes: int) -> float:
+    create_topic(broker.bootstrap, CHECKED)
+    produce(broker.bootstrap, CHECKED, max(BATCHES.values()), total_bytes)
+    found = _seconds(broker, CHECKED, broker.process.kill)
+    delete_topic(broker.bootstrap, CHECKED)
+    return found
+
+
+def _connection_rows(kib: Mapping[str, float], connections: int) -> Iterator[Row]:
+    what = f"resident memory of each of {connections:,} connections that have sent ApiVersions and are idle"
+    ours = side_of([kib[OURS]])
+    yield limited(f"{NAME}.connection", what, "KiB", ours, CONNECTION_KIB, "P13")
+    peer = min(PEERS, key=lambda name: kib[name])
+    yield Row(f"{NAME}.connection_of_kafka", what, peer, "KiB", Better.LOWER, ours, side_of([kib[peer]]), 1)
+
+
+def _connection_kib(broker: Broker, count: int) -> float:
+    host, _, port = broker.bootstrap.rpartition(":")
+    request = codec.encode_request(ApiKey.API_VERSIONS, VERSION, 1, "bench", {})
+    frame = len(request).to_bytes(4, "big") + request
+    before = broker.process.resident_bytes
+    connections = []
+    try:
+        for _ in range(count):
+            connection = socket.create_connection((host, int(port)), TIMEOUT_S)
+            connections.append(connection)
+            connection.sendall(frame)
+            _receive(connection)
+        time.sleep(SETTLE_S)
+        return max(broker.process.resident_bytes - before, 0) / 1024 / count
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def _receive(connection: socket.socket) -> None:
+    """Read a whole response."""
+    with connection.makefile("rb", buffering=0) as stream:
+        missing = int.from_bytes(stream.read(4) or b"", "big")
+        while missing:
+            missing -= len(stream.read(missing) or b"")
