@@ -6,6 +6,7 @@
     make soak ARGS="--repeat 20"                 nothing but all live tests, 20 times, alongside two busy processes
     make soak ARGS="--quorum --minutes 10"       nothing but faults of quorums of Java and Steward voters
     make soak ARGS="--light --kills 200"         nothing but kills of light brokers under load, without Java
+    make soak ARGS="--mixed --faults 60"         nothing but kills, freezes and cut networks of brokers of Kafka and a light broker
     make soak ARGS="--analytics"                 nothing but faults of the balance analytics; `--analytics NAME` runs some
 
 Each round prints a line: its faults, the requests during them, the time until the cluster was quiet, and the result of the load. The
@@ -32,6 +33,7 @@ from bench.soaking import faults, invariants, repeats, snapshot
 from bench.soaking.balance.soak import NAMES, soak_analytics
 from bench.soaking.invariants import BrokenError
 from bench.soaking.light import KILLS, soak_light
+from bench.soaking.mixed import FAULTS, soak_mixed
 from bench.soaking.quorum import soak_quorum
 from bench.soaking.requests import Administrator
 from bench.soaking.snapshot import Snapshot
@@ -169,6 +171,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=0, metavar="ROUNDS", help=words)
     parser.add_argument("--light", action="store_true", help="run only kills of light brokers under load")
     parser.add_argument("--kills", type=int, default=KILLS, help=f"number of these kills (default: {KILLS})")
+    words = (
+        "run only kills, freezes and cut networks of brokers of Kafka 4.3 and a light broker that replicate each other"
+    )
+    parser.add_argument("--mixed", action="store_true", help=words)
+    parser.add_argument("--faults", type=int, default=FAULTS, help=f"number of these faults (default: {FAULTS})")
     parser.add_argument("--quorum", action="store_true", help="run only faults of quorums, for --minutes")
     words = f"run only faults of the balance analytics: all, or some of {', '.join(NAMES)}"
     parser.add_argument("--analytics", nargs="*", choices=NAMES, metavar="NAME", help=words)
@@ -229,6 +236,8 @@ def main(arguments: Sequence[str]) -> int:
         return repeats.repeat(options.repeat)
     if options.light:
         return soak_light(options.kills, options.seed)
+    if options.mixed:
+        return soak_mixed(options.faults, options.seed)
     if options.quorum:
         return soak_quorum(options.seed, options.minutes, options.first_round)
     if options.analytics is not None:

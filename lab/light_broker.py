@@ -128,18 +128,25 @@ class KRaftLightBroker(Process):
         quorum: str,
         directories: int = 1,
         settings: Mapping[str, str] | None = None,
+        listeners: Mapping[str, str] | None = None,
+        port: int | None = None,
     ) -> None:
-        """Prepare it in `folder`, with formatted directories; `quorum` are its static voters, `settings` override those of this lab."""
+        """Prepare it in `folder`, with formatted directories; `quorum` are its static voters, `settings` override those of this lab.
+
+        `listeners` are additional ones: names and security protocols. `port` is that of clients, a free one by default.
+        """
         self.broker_id = broker_id
-        self.port, self.metrics_port = free_port(), free_port()
+        self.port, self.metrics_port = port or free_port(), free_port()
+        self.ports = {CLIENT: self.port, **{name: free_port() for name in listeners or {}}}
+        protocols = {CLIENT: "PLAINTEXT", CONTROLLER: "PLAINTEXT", **(listeners or {})}
         self.log_dirs = [folder / f"light-broker-{broker_id}-data-{place}" for place in range(directories)]
         values = {
             "node.id": str(broker_id),
             "process.roles": "broker",
             "controller.quorum.voters": quorum,
             "controller.listener.names": CONTROLLER,
-            "listeners": f"{CLIENT}://{HOST}:{self.port}",
-            "listener.security.protocol.map": f"{CLIENT}:PLAINTEXT,{CONTROLLER}:PLAINTEXT",
+            "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in self.ports.items()),
+            "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
             "inter.broker.listener.name": CLIENT,
             "log.dirs": ",".join(map(str, self.log_dirs)),
             "broker.heartbeat.interval.ms": str(SESSION_TIMEOUT_MS // 6),

@@ -1,0 +1,116 @@
+"""`make soak ARGS="--mixed"`: brokers of Kafka 4.3 and a light broker replicate each other while one after another is killed, frozen or isolated.
+
+After each fault all replicas are in sync again. After some faults the load is compared with what is read back, and the logs of all replicas
+have the same bytes. An isolated leader goes on serving clients, which must not be told that a record is safe which no other replica has.
+"""
+
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from bench.soaking.invariants import BrokenError
+from lab.missing import LabError
+from lab.mixed_cluster import MixedCluster, mixed_cluster
+from lab.traffic import Traffic
+
+FAULTS = 60
+FAULTS_PER_TOPIC = 6
+"""Faults until the load is read back, and the next topic begins."""
+SHORTEST_S, LONGEST_S = 0.5, 8.0
+"""Shorter and longer than the session of a broker: some are fenced, some come back before."""
+PARTITIONS = 6
+RECORDS_PER_S = 100
+NEW_RECORDS = 50
+"""Records that must be acknowledged after a fault."""
+Fault = tuple[str, int]
+"""One of `KINDS`, and a broker."""
+
+REQUEST_TIMEOUT = {"request.timeout.ms": "3000"}
+"""A client leaves a leader that cannot commit after this time."""
+
+
+def soak_mixed(faults: int, seed: int) -> int:
+    """Let brokers fail, print a line for each topic, and return the exit status."""
+    try:
+        with mixed_cluster() as cluster:
+            source = random.Random(seed)
+            for line in fail_under_load(cluster, _drawn(list(cluster), faults, source), source):
+                sys.stdout.write(f"{line}\n")
+                sys.stdout.flush()
+    except (BrokenError, LabError) as error:
+        sys.stdout.write(f"seed {seed}: {error}\n")
+        return 1
+    return 0
+
+
+def _drawn(brokers: Sequence[int], count: int, source: random.Random) -> list[Fault]:
+    """Return faults in a random order, in which each broker fails in each way before one is repeated."""
+    every = [(kind, broker) for kind in KINDS for broker in brokers]
+    rounds = [source.sample(every, len(every)) for _ in range(-(-count // len(every)))]
+    return [fault for each in rounds for fault in each][:count]
+
+
+def fail_under_load(cluster: MixedCluster, faults: Sequence[Fault], source: random.Random) -> Iterator[str]:
+    """Let brokers fail one after another, and yield a line for each topic of the load. Raises BrokenError and LabError."""
+    for first in range(0, len(faults), FAULTS_PER_TOPIC):
+        topic, chosen = f"load-{first}", faults[first : first + FAULTS_PER_TOPIC]
+        cluster.create(topic, PARTITIONS, min_insync_replicas="2")
+        with Traffic(
+            cluster.bootstrap, topic, rate_per_s=RECORDS_PER_S, consume=False, producer_settings=REQUEST_TIMEOUT
+        ) as traffic:
+            for kind, broker in chosen:
+                with KINDS[kind](cluster, broker):
+                    time.sleep(source.uniform(SHORTEST_S, LONGEST_S))
+                cluster.wait_until_in_sync(topic)
+                traffic.wait_for_acks(NEW_RECORDS)
+            report = traffic.stop()
+        cluster.wait_until_in_sync(topic)
+        if not report.ok or report.duplicates or report.out_of_order:
+            raise BrokenError(
+                f"the load on {topic}: {report.summary()}; {[*report.twice, *report.errors][:3]}; {chosen}"
+            )
+        for partition in range(PARTITIONS):
+            _compare(cluster, topic, partition)
+        yield f"{first + len(chosen)} faults ({', '.join(f'{kind} {broker}' for kind, broker in chosen)}) | {report.summary()}"
+
+
+@contextmanager
+def _killed(cluster: MixedCluster, broker: int) -> Iterator[None]:
+    cluster.process(broker).kill()
+    yield
+    cluster[broker].launch()
+
+
+@contextmanager
+def _frozen(cluster: MixedCluster, broker: int) -> Iterator[None]:
+    cluster.process(broker).pause()
+    try:
+        yield
+    finally:
+        cluster.process(broker).resume()
+
+
+@contextmanager
+def _isolated(cluster: MixedCluster, broker: int) -> Iterator[None]:
+    cluster.isolate(broker)
+    try:
+        yield
+    finally:
+        cluster.network.heal()
+
+
+KINDS: Mapping[str, Callable[[MixedCluster, int], AbstractContextManager[None]]] = {
+    "kill": _killed,
+    "freeze": _frozen,
+    "isolate": _isolated,
+}
+"""What happens to a broker, for a time."""
+
+
+def _compare(cluster: MixedCluster, topic: str, partition: int) -> None:
+    logs = cluster.logs(topic, partition)
+    if len(set(logs.values())) > 1:
+        sizes = {number: len(content) for number, content in logs.items()}
+        raise BrokenError(f"the logs of {topic}-{partition} differ; their bytes by broker: {sizes}")
