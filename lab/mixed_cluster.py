@@ -9,9 +9,6 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
-
 from lab.alive import alive
 from lab.folder import lab_folder
 from lab.kafka import CLIENT
@@ -20,73 +17,30 @@ from lab.light_broker import FEATURES, HOST, KRaftLightBroker
 from lab.network import Network
 from lab.ports import free_port
 from lab.process import Process
+from lab.replicated_cluster import QUIET_TIMEOUT_S, ReplicatedCluster
 from lab.waiting import wait_until
 
 KAFKAS, LIGHT = (1, 2), 3
 REPLICATION = "REPLICATION"
 """Listener of brokers. Its advertised ports are the network's."""
-QUIET_TIMEOUT_S = 120.0
-"""For steps of seconds on a machine that is busy: a JVM starts, and its replicas catch up."""
 
 Broker = KraftNode | KRaftLightBroker
 
 
-class MixedCluster(dict[int, Broker]):
+class MixedCluster(ReplicatedCluster[Broker]):
     """The brokers by their ids."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
 
-    @property
-    def bootstrap(self) -> str:
-        """Addresses of all brokers for clients, comma-separated."""
-        return ",".join(broker.address for broker in self.values())
-
     def process(self, broker_id: int) -> Process:
         """Return the process of a broker."""
-        return process_of(self[broker_id])
+        return _process_of(self[broker_id])
 
     def isolate(self, broker_id: int) -> None:
         """Cut a broker off the controller and the other brokers."""
-        self.network.isolate(member_name(broker_id))
-
-    def create(self, topic: str, partitions: int, **configs: str) -> None:
-        """Create a topic with a replica on each broker, and wait until all are in sync; `_` is a dot in names of configs."""
-        named = {name.replace("_", "."): value for name, value in configs.items()}
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        admin.create_topics([NewTopic(topic, partitions, len(self), config=named)])[topic].result(QUIET_TIMEOUT_S)
-        self.wait_until_in_sync(topic)
-
-    def wait_until_in_sync(self, topic: str) -> float:
-        """Return the seconds until each broker knows that all replicas of all partitions are in sync."""
-        return wait_until(
-            lambda: all(self._is_in_sync(topic, broker) for broker in self.values()),
-            timeout_s=QUIET_TIMEOUT_S,
-            what=f"all replicas of {topic} are in sync",
-        )
-
-    def _is_in_sync(self, topic: str, broker: Broker) -> bool:
-        if alive(broker.address) != set(self):
-            return False
-        client = AdminClient({"bootstrap.servers": broker.address})
-        found = client.list_topics(topic, timeout=QUIET_TIMEOUT_S).topics[topic].partitions
-        return bool(found) and all(set(each.isrs) == set(self) and each.leader in self for each in found.values())
-
-    def leaders(self, topic: str) -> set[int]:
-        """Return the brokers that lead partitions of a topic."""
-        client = AdminClient({"bootstrap.servers": self.bootstrap})
-        found = client.list_topics(topic, timeout=QUIET_TIMEOUT_S).topics[topic].partitions
-        return {each.leader for each in found.values()}
-
-    def logs(self, topic: str, partition: int) -> dict[int, bytes]:
-        """Return the log of a partition on each broker, its segments joined."""
-        return {
-            number: b"".join(
-                path.read_bytes() for path in sorted((broker.log_dirs[0] / f"{topic}-{partition}").glob("*.log"))
-            )
-            for number, broker in self.items()
-        }
+        self.network.isolate(_name_of(broker_id))
 
 
 def _broker(broker_id: int, folder: Path, quorum: str, cluster_id: str, network: Network) -> Broker:
@@ -115,16 +69,16 @@ def _broker(broker_id: int, folder: Path, quorum: str, cluster_id: str, network:
             listeners=listeners,
         )
         broker.format()
-    network.add(member_name(broker_id), reached, broker.ports[REPLICATION], lambda: process_of(broker).pid)
+    network.add(_name_of(broker_id), reached, broker.ports[REPLICATION], lambda: _process_of(broker).pid)
     return broker
 
 
-def process_of(broker: Broker) -> Process:
+def _process_of(broker: Broker) -> Process:
     """Return the process of a broker."""
     return broker.process if isinstance(broker, KraftNode) else broker
 
 
-def member_name(broker_id: int) -> str:
+def _name_of(broker_id: int) -> str:
     """Return the name of a broker in the network."""
     return f"broker {broker_id}"
 

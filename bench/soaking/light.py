@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 
+from bench.soaking.checked_load import check_load
 from bench.soaking.invariants import BrokenError
 from lab.light_cluster import LightCluster, light_cluster
 from lab.missing import LabError
@@ -48,11 +49,7 @@ def kill_under_load(cluster: LightCluster, kills: int, source: random.Random) ->
         with Traffic(cluster.bootstrap, topic, rate_per_s=RECORDS_PER_S, consume=False) as traffic:
             recovered_s = [_kill(cluster, topic, traffic, source) for _ in range(count)]
             report = traffic.stop()
-        cluster.wait_until_in_sync(topic)
-        if not report.ok or report.duplicates or report.out_of_order:
-            raise BrokenError(f"the load on {topic}: {report.summary()}; {[*report.twice, *report.errors][:3]}")
-        for partition in range(PARTITIONS):
-            _compare(cluster, topic, partition)
+        check_load(cluster, topic, PARTITIONS, report)
         yield f"{first + count} kills, in sync after {max(recovered_s):.1f} s at most | {report.summary()}"
 
 
@@ -68,10 +65,3 @@ def _kill(cluster: LightCluster, topic: str, traffic: Traffic, source: random.Ra
     seconds = time.monotonic() - started
     traffic.wait_for_acks(NEW_RECORDS)
     return seconds
-
-
-def _compare(cluster: LightCluster, topic: str, partition: int) -> None:
-    logs = cluster.logs(topic, partition)
-    if len(set(logs.values())) > 1:
-        sizes = {number: len(content) for number, content in logs.items()}
-        raise BrokenError(f"the logs of {topic}-{partition} differ; their bytes by broker: {sizes}")

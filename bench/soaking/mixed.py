@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+from bench.soaking.checked_load import check_load
 from bench.soaking.invariants import BrokenError
 from lab.missing import LabError
 from lab.mixed_cluster import MixedCluster, mixed_cluster
@@ -66,13 +67,7 @@ def fail_under_load(cluster: MixedCluster, faults: Sequence[Fault], source: rand
                 cluster.wait_until_in_sync(topic)
                 traffic.wait_for_acks(NEW_RECORDS)
             report = traffic.stop()
-        cluster.wait_until_in_sync(topic)
-        if not report.ok or report.duplicates or report.out_of_order:
-            raise BrokenError(
-                f"the load on {topic}: {report.summary()}; {[*report.twice, *report.errors][:3]}; {chosen}"
-            )
-        for partition in range(PARTITIONS):
-            _compare(cluster, topic, partition)
+        check_load(cluster, topic, PARTITIONS, report)
         yield f"{first + len(chosen)} faults ({', '.join(f'{kind} {broker}' for kind, broker in chosen)}) | {report.summary()}"
 
 
@@ -107,10 +102,3 @@ KINDS: Mapping[str, Callable[[MixedCluster, int], AbstractContextManager[None]]]
     "isolate": _isolated,
 }
 """What happens to a broker, for a time."""
-
-
-def _compare(cluster: MixedCluster, topic: str, partition: int) -> None:
-    logs = cluster.logs(topic, partition)
-    if len(set(logs.values())) > 1:
-        sizes = {number: len(content) for number, content in logs.items()}
-        raise BrokenError(f"the logs of {topic}-{partition} differ; their bytes by broker: {sizes}")
