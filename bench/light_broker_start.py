@@ -1,9 +1,11 @@
-"""The light broker and Kafka 4.3 started with many partitions, and after kill -9 with a log to check; memory of idle connections.
+"""Starts of the light broker and Kafka: with many partitions, after kill -9 with a log to check, in ZooKeeper mode; memory of idle connections.
 
 Kafka runs twice, as in `light_broker`; in each row the peer is the one of the two that is better. A start ends with the first acknowledged record of the
-topic. After kill -9 nothing of the log was written to the disk by the broker, so that it checks all of it.
+topic. After kill -9 nothing of the log was written to the disk by the broker, so that it checks all of it. In ZooKeeper mode the peer is Kafka 3.9,
+and ZooKeeper and the controller run already; Kafka's controller is its broker.
 """
 
+import contextlib
 import socket
 import time
 from collections import defaultdict
@@ -14,14 +16,22 @@ from bench.harness import Better, Effort, Row, duration, limited, promised, side
 from bench.light_broker import BATCHES, OURS, PEERS, Broker, light_and_kafka
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
+from lab.cluster import kafka_cluster
+from lab.folder import lab_folder
+from lab.kafka import KafkaBroker
+from lab.light_broker import ZooKeeperLightBroker
+from lab.steward import StewardController
 
 NAME = "light-broker-start"
-ABOUT = "start with 1,000 partitions, start after kill -9 with 1 GiB to check, idle connections, compared with Kafka 4.3 (about 5 minutes)"
+ABOUT = "starts of the light broker, and memory of its idle connections, compared with Kafka (about 6 minutes)"
 
 RUNS = 3
 PARTITIONS, QUICK_PARTITIONS = 1_000, 50
 CHECKED_BYTES, QUICK_CHECKED_BYTES = 1024**3, 16 * 1024**2
 CONNECTIONS, QUICK_CONNECTIONS = 1_000, 100
+LIGHT = 2
+ZOOKEEPER_PEER = "Kafka 3.9, -Xmx96m, C1"
+ZOOKEEPER_AT_LEAST, START_S = 5.0, 1.0
 CLEAN, CHECKED = "many", "checked"
 AT_LEAST = 1.0
 CONNECTION_KIB = 16.0
@@ -52,6 +62,40 @@ def measure(effort: Effort) -> Iterator[Row]:
     yield _start_row("clean", f"{what}, after SIGTERM, with {partitions:,} partitions", clean)
     yield _start_row("checked", f"{what}, after kill -9, with {checked_bytes >> 20:,} MiB to check", checked)
     yield from _connection_rows(kib, connections)
+    yield from _zookeeper_rows(runs)
+
+
+def _zookeeper_rows(runs: int) -> Iterator[Row]:
+    """Restart a broker of a cluster in ZooKeeper mode."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    with (
+        lab_folder() as folder,
+        kafka_cluster((1,)) as kafka,
+        kafka_cluster((1,), start=False) as cluster,
+        contextlib.ExitStack() as stack,
+    ):
+        controller = StewardController(cluster.zookeeper_connect, folder)
+        stack.callback(controller.close)
+        controller.start()
+        light = ZooKeeperLightBroker(LIGHT, cluster.zookeeper, folder)
+        stack.callback(light.kill)
+        light.start()
+        brokers: tuple[ZooKeeperLightBroker | KafkaBroker, ...] = (light, kafka.broker(1))
+        # A light broker answers requests for the controller with NOT_CONTROLLER.
+        for address in (controller.address(), kafka.broker(1).address()):
+            create_topic(address, CLEAN)
+        for _ in range(runs):
+            for place, broker in enumerate(brokers):
+                process = broker if isinstance(broker, ZooKeeperLightBroker) else broker.process
+                process.terminate()
+                broker.wait_until_deregistered()
+                started = time.perf_counter()
+                broker.launch()
+                produce_one(broker.address(), CLEAN)
+                seconds[place].append(time.perf_counter() - started)
+    what = "from exec to the first acknowledged record, ZooKeeper already there"
+    yield promised(duration(f"{NAME}.zookeeper", what, ZOOKEEPER_PEER, seconds), "P13", ZOOKEEPER_AT_LEAST)
+    yield limited(f"{NAME}.zookeeper_limit", what, "s", side_of(seconds[0]), START_S, "P13")
 
 
 def _start_row(figure: str, what: str, seconds: Mapping[str, list[float]]) -> Row:

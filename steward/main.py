@@ -6,7 +6,6 @@ Each command imports its own module when it runs, so that the controller does no
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -69,6 +68,8 @@ kubectl_app.add_typer(plan_app, name="plan")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version  # noqa: PLC0415 - it takes as long as a third of this command line
+
         typer.echo(f"steward {version('kafka-steward')}")
         raise typer.Exit
 

@@ -1,6 +1,7 @@
 """Choice of the control plane by the settings: standalone, ZooKeeper mode or KRaft mode.
 
-A process loads only the code of its own mode: ZooKeeper's needs kazoo.
+A process loads only the code of its own mode, by imports within functions: ZooKeeper's needs kazoo, KRaft's the records of the metadata log, and a
+broker is to start within a second.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,8 +14,6 @@ from kafka_node.authorization.table import Table
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import NodeSettings
 from kafka_wire.topic_partition import TopicPartition
-from light_broker.control.kraft.control import KRaftControl
-from light_broker.control.kraft.control import Parts as KRaftParts
 from light_broker.control.kraft.options import KRaftOptions
 from light_broker.control.port import ControlPlane, ControlPlaneError
 from light_broker.control.standalone.control import StandaloneControl
@@ -74,7 +73,6 @@ async def open_control(host: Host) -> OpenedControl:
 
 
 async def _zookeeper(host: Host, options: ZooKeeperOptions) -> ControlPlane:
-    # Here, since other brokers do not load kazoo.
     from light_broker.control.zookeeper.control import Parts, ZooKeeperControl  # noqa: PLC0415
 
     settings = host.settings
@@ -93,6 +91,8 @@ async def _zookeeper(host: Host, options: ZooKeeperOptions) -> ControlPlane:
 
 
 def _kraft(host: Host, options: KRaftOptions) -> ControlPlane:
+    from light_broker.control.kraft.control import KRaftControl, Parts  # noqa: PLC0415
+
     settings = host.settings
     assert host.to_controllers is not None, "a broker in KRaft mode has controllers"
 
@@ -103,7 +103,7 @@ def _kraft(host: Host, options: KRaftOptions) -> ControlPlane:
         options,
         _cluster_id(settings),
         settings.values.node_id,
-        KRaftParts(
+        Parts(
             broker=host.own_view,
             settings=lambda: host.broker().settings,
             has_authorizer=settings.authorizer is not None,
