@@ -175,6 +175,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "run only kills, freezes and cut networks of brokers of Kafka 4.3 and a light broker that replicate each other"
     )
     parser.add_argument("--mixed", action="store_true", help=words)
+    parser.add_argument(
+        "--stewards", action="store_true", help="with --mixed: under three controllers of Steward, which fail too"
+    )
     parser.add_argument("--faults", type=int, default=FAULTS, help=f"number of these faults (default: {FAULTS})")
     parser.add_argument("--quorum", action="store_true", help="run only faults of quorums, for --minutes")
     words = f"run only faults of the balance analytics: all, or some of {', '.join(NAMES)}"
@@ -237,7 +240,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.light:
         return soak_light(options.kills, options.seed)
     if options.mixed:
-        return soak_mixed(options.faults, options.seed)
+        return soak_mixed(options.faults, options.seed, stewards=options.stewards)
     if options.quorum:
         return soak_quorum(options.seed, options.minutes, options.first_round)
     if options.analytics is not None:

@@ -110,7 +110,7 @@ class Network:
         local, remote = (writer.get_extra_info(name)[1] for name in ("peername", "sockname"))
         inode = _inode(local, remote)
         for name, member in self._members.items():
-            with contextlib.suppress(LabError):  # it was never started
+            with contextlib.suppress(LabError, KeyError):  # it was never started
                 if inode is not None and f"socket:[{inode}]" in _files(member.pid()):
                     return name
         return ""

@@ -1,5 +1,7 @@
 """`make soak ARGS="--mixed"`: brokers of Kafka 4.3 and a light broker replicate each other while one after another is killed, frozen or isolated.
 
+With `--stewards` they have three controllers of Steward, which are killed, frozen and isolated too; otherwise one of Kafka 4.3, which runs.
+
 After each fault all replicas are in sync again. After some faults the load is compared with what is read back, and the logs of all replicas
 have the same bytes. An isolated leader goes on serving clients, which must not be told that a record is safe which no other replica has.
 """
@@ -13,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from bench.soaking.checked_load import check_load
 from bench.soaking.invariants import BrokenError
 from lab.missing import LabError
-from lab.mixed_cluster import MixedCluster, mixed_cluster
+from lab.mixed_cluster import STEWARDS, MixedCluster, mixed_cluster
 from lab.traffic import Traffic
 
 FAULTS = 60
@@ -26,18 +28,18 @@ RECORDS_PER_S = 100
 NEW_RECORDS = 50
 """Records that must be acknowledged after a fault."""
 Fault = tuple[str, int]
-"""One of `KINDS`, and a broker."""
+"""One of `KINDS`, and a broker or controller."""
 
 REQUEST_TIMEOUT = {"request.timeout.ms": "3000"}
 """A client leaves a leader that cannot commit after this time."""
 
 
-def soak_mixed(faults: int, seed: int) -> int:
-    """Let brokers fail, print a line for each topic, and return the exit status."""
+def soak_mixed(faults: int, seed: int, *, stewards: bool) -> int:
+    """Let nodes fail, print a line for each topic, and return the exit status."""
     try:
-        with mixed_cluster() as cluster:
-            source = random.Random(seed)
-            for line in fail_under_load(cluster, _drawn(list(cluster), faults, source), source):
+        with mixed_cluster(STEWARDS if stewards else ()) as cluster:
+            source, controllers = random.Random(seed), STEWARDS if stewards else ()
+            for line in fail_under_load(cluster, _drawn([*cluster, *controllers], faults, source), source):
                 sys.stdout.write(f"{line}\n")
                 sys.stdout.flush()
     except (BrokenError, LabError) as error:
@@ -46,50 +48,50 @@ def soak_mixed(faults: int, seed: int) -> int:
     return 0
 
 
-def _drawn(brokers: Sequence[int], count: int, source: random.Random) -> list[Fault]:
-    """Return faults in a random order, in which each broker fails in each way before one is repeated."""
-    every = [(kind, broker) for kind in KINDS for broker in brokers]
+def _drawn(nodes: Sequence[int], count: int, source: random.Random) -> list[Fault]:
+    """Return faults in a random order, in which each node fails in each way before one is repeated."""
+    every = [(kind, node) for kind in KINDS for node in nodes]
     rounds = [source.sample(every, len(every)) for _ in range(-(-count // len(every)))]
     return [fault for each in rounds for fault in each][:count]
 
 
 def fail_under_load(cluster: MixedCluster, faults: Sequence[Fault], source: random.Random) -> Iterator[str]:
-    """Let brokers fail one after another, and yield a line for each topic of the load. Raises BrokenError and LabError."""
+    """Let nodes fail one after another, and yield a line for each topic of the load. Raises BrokenError and LabError."""
     for first in range(0, len(faults), FAULTS_PER_TOPIC):
         topic, chosen = f"load-{first}", faults[first : first + FAULTS_PER_TOPIC]
         cluster.create(topic, PARTITIONS, min_insync_replicas="2")
         with Traffic(
             cluster.bootstrap, topic, rate_per_s=RECORDS_PER_S, consume=False, producer_settings=REQUEST_TIMEOUT
         ) as traffic:
-            for kind, broker in chosen:
-                with KINDS[kind](cluster, broker):
+            for kind, node in chosen:
+                with KINDS[kind](cluster, node):
                     time.sleep(source.uniform(SHORTEST_S, LONGEST_S))
                 cluster.wait_until_in_sync(topic)
                 traffic.wait_for_acks(NEW_RECORDS)
             report = traffic.stop()
         check_load(cluster, topic, PARTITIONS, report)
-        yield f"{first + len(chosen)} faults ({', '.join(f'{kind} {broker}' for kind, broker in chosen)}) | {report.summary()}"
+        yield f"{first + len(chosen)} faults ({', '.join(f'{kind} {node}' for kind, node in chosen)}) | {report.summary()}"
 
 
 @contextmanager
-def _killed(cluster: MixedCluster, broker: int) -> Iterator[None]:
-    cluster.process(broker).kill()
+def _killed(cluster: MixedCluster, node: int) -> Iterator[None]:
+    cluster.process(node).kill()
     yield
-    cluster[broker].launch()
+    cluster.process(node).launch()
 
 
 @contextmanager
-def _frozen(cluster: MixedCluster, broker: int) -> Iterator[None]:
-    cluster.process(broker).pause()
+def _frozen(cluster: MixedCluster, node: int) -> Iterator[None]:
+    cluster.process(node).pause()
     try:
         yield
     finally:
-        cluster.process(broker).resume()
+        cluster.process(node).resume()
 
 
 @contextmanager
-def _isolated(cluster: MixedCluster, broker: int) -> Iterator[None]:
-    cluster.isolate(broker)
+def _isolated(cluster: MixedCluster, node: int) -> Iterator[None]:
+    cluster.isolate(node)
     try:
         yield
     finally:
@@ -101,4 +103,4 @@ KINDS: Mapping[str, Callable[[MixedCluster, int], AbstractContextManager[None]]]
     "freeze": _frozen,
     "isolate": _isolated,
 }
-"""What happens to a broker, for a time."""
+"""What happens to a node, for a time."""

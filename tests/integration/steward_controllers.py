@@ -94,6 +94,12 @@ class StewardCluster:
         answers = self.loop.wait(controller.submit(events.CreateTopics((new,))))
         assert answers[topic].failure is None, answers
 
+    def topics(self) -> set[str]:
+        """Return the names of all topics, as the active controller has them."""
+        controller = self.active().controller
+        assert controller is not None
+        return {topic.name for topic in controller.committed_image.topics.values()}
+
     def states(self, topic: str) -> dict[int, tuple[int, frozenset[int]]]:
         """Return leader and ISR of each partition, as the active controller has them."""
         controller = self.active().controller

@@ -1,10 +1,13 @@
-"""Clients of stock Kafka 4.3 brokers whose internal topics Steward's controllers create: transactions, and groups of all three protocols."""
+"""Clients of stock Kafka 4.3 brokers whose internal topics Steward's controllers create: transactions, and groups of all protocols."""
 
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from lab.kafka_streams import count_by_key
 from lab.tools import run_tool_of_kafka_4
 from tests.integration.steward_controllers import StewardCluster, steward_cluster
 
@@ -64,3 +67,43 @@ def test_a_share_group_reads(cluster: StewardCluster) -> None:
     done = run_tool_of_kafka_4("org.apache.kafka.tools.consumer.ConsoleShareConsumer", *to, *read)
 
     assert done.stdout.count("_transaction ") == 50, done.stderr
+
+
+@pytest.mark.parametrize("protocol", ["classic", "streams"])
+def test_a_streams_application_counts_exactly_once(protocol: str, cluster: StewardCluster, tmp_path: Path) -> None:
+    """Kafka Streams with its own group protocol (KIP-1071) and without: the changelog topic is created by a broker or the application."""
+    source, target = f"{protocol}-events", f"{protocol}-counts"
+    for topic in (source, target):
+        cluster.create(topic, 2, 2)
+    keys = Counter({"a": 30, "b": 20, "c": 1})
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    for key in keys.elements():
+        producer.produce(source, b"event", key.encode())
+    assert producer.flush(PATIENCE_S) == 0
+    application = count_by_key(tmp_path, cluster.bootstrap, f"{protocol}-application", protocol, source, target)
+    application.launch()
+    try:
+        found = read_counts(cluster, target, keys)
+        groups = run_tool_of_kafka_4(
+            "org.apache.kafka.tools.GroupsCommand", "--bootstrap-server", cluster.bootstrap, "--list"
+        )
+    finally:
+        application.terminate()
+
+    assert found == keys
+    listed = {line.split()[0]: line.split()[1].lower() for line in groups.stdout.splitlines() if line.strip()}
+    assert listed[f"{protocol}-application"] == protocol
+    assert f"{protocol}-application-counts-changelog" in cluster.topics()
+
+
+def read_counts(cluster: StewardCluster, topic: str, until: Counter[str]) -> Counter[str]:
+    """Read committed counts of keys until they are these, or until there is nothing new."""
+    settings = {"group.id": topic, "auto.offset.reset": "earliest", "isolation.level": "read_committed"}
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, **settings})
+    consumer.subscribe([topic])
+    counts: Counter[str] = Counter()
+    while counts != until and (message := consumer.poll(PATIENCE_S)) is not None:
+        assert message.error() is None
+        counts[message.key().decode()] = int(message.value())
+    consumer.close()
+    return counts

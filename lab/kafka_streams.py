@@ -1,0 +1,39 @@
+"""A Kafka Streams application for tests: `CountByKey.java`, a process of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from pathlib import Path
+
+from lab.cache import cached
+from lab.jars import JAVA_FOLDER, NEWEST_KAFKA_VERSION, java
+from lab.java_process import SMALL, compile_source
+from lab.maven import fetch_jars
+from lab.process import Process
+
+SOURCE = JAVA_FOLDER / "CountByKey.java"
+HEAP = "128m"
+
+
+def count_by_key(folder: Path, bootstrap: str, application: str, protocol: str, source: str, target: str) -> Process:
+    """Return a process, not started yet, that counts the records of each key of `source` and writes the counts to `target`.
+
+    `protocol` is that of its group: classic or streams (KIP-1071).
+    """
+    jars = cached(f"kafka-streams-{NEWEST_KAFKA_VERSION}", _fetch)
+    content = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
+    classes = cached(f"java-{SOURCE.stem}-{content}", partial(compile_source, SOURCE, jars))
+    arguments = (bootstrap, application, protocol, source, target, str(folder / f"{application}-state"))
+    command = [java(), f"-Xmx{HEAP}", *SMALL, "-cp", f"{jars / '*'}:{classes}", SOURCE.stem, *arguments]
+    return Process(application, command, folder)
+
+
+def _fetch(folder: Path) -> None:
+    fetch_jars(
+        JAVA_FOLDER / "streams-pom.xml",
+        folder,
+        what="Kafka Streams",
+        among="kafka-streams-*.jar",
+        **{"kafka.version": NEWEST_KAFKA_VERSION},
+    )
