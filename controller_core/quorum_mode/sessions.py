@@ -9,7 +9,8 @@ has none until its next heartbeat. A new active controller does not know when br
 session (`begin`).
 
 The end of the connection with a broker's heartbeats is a sign that its process has ended. Such a broker has less time for its next
-heartbeat (ADR 57); Kafka's controller does not look at connections.
+heartbeat (ADR 57), but always more than passed between its last two: a broker that only connects again is not fenced. Kafka's
+controller does not look at connections.
 
 Source: BrokerHeartbeatTracker of Kafka 4.3.
 """
@@ -22,6 +23,9 @@ from controller_core.model import Broker
 Incarnation = tuple[int, int]
 """Id and epoch of a broker."""
 
+NEXT_HEARTBEAT = 1.5
+"""Times between the last two heartbeats within which the next one comes. The controller does not know `broker.heartbeat.interval.ms` of brokers."""
+
 
 @dataclass(slots=True)
 class Sessions:
@@ -32,18 +36,22 @@ class Sessions:
     disconnected_timeout_ms: int
     """Time for the next heartbeat from the end of the connection on. The session does not last longer by it."""
     _heard_ms: dict[Incarnation, int] = field(default_factory=dict)
+    _interval_ms: dict[Incarnation, int] = field(default_factory=dict)
+    """Time between the last two heartbeats."""
     _disconnected_ms: dict[Incarnation, int] = field(default_factory=dict)
     """When the connection of a session ended, until its next heartbeat."""
 
     def begin(self, brokers: Iterable[Broker], now_ms: int) -> None:
         """Give every unfenced broker a whole session: this controller became active."""
         self._heard_ms = {(broker.id, broker.epoch): now_ms for broker in brokers if not broker.fenced}
-        self._disconnected_ms = {}
+        self._interval_ms, self._disconnected_ms = {}, {}
 
     def hear(self, broker: int, broker_epoch: int, now_ms: int) -> None:
         """Note a heartbeat that was read now. The caller is a registered incarnation: others would fill the table."""
-        self._heard_ms[broker, broker_epoch] = now_ms
-        self._disconnected_ms.pop((broker, broker_epoch), None)
+        incarnation = broker, broker_epoch
+        self._interval_ms[incarnation] = now_ms - self._heard_ms.get(incarnation, now_ms)
+        self._heard_ms[incarnation] = now_ms
+        self._disconnected_ms.pop(incarnation, None)
 
     def disconnect(self, broker: int, broker_epoch: int, now_ms: int) -> None:
         """Note that the connection of the last heartbeat ended now."""
@@ -69,11 +77,13 @@ class Sessions:
 
     def end(self, broker: int, broker_epoch: int) -> None:
         """Remove a session: the broker was fenced, was unregistered, or registered again."""
-        self._heard_ms.pop((broker, broker_epoch), None)
-        self._disconnected_ms.pop((broker, broker_epoch), None)
+        for table in (self._heard_ms, self._interval_ms, self._disconnected_ms):
+            table.pop((broker, broker_epoch), None)
 
     def _is_over(self, incarnation: Incarnation, now_ms: int) -> bool:
-        if self._heard_ms[incarnation] + self.timeout_ms < now_ms:
-            return True
-        disconnected_ms = self._disconnected_ms.get(incarnation)
-        return disconnected_ms is not None and disconnected_ms + self.disconnected_timeout_ms < now_ms
+        heard_ms, disconnected_ms = self._heard_ms[incarnation], self._disconnected_ms.get(incarnation)
+        end_ms = heard_ms + self.timeout_ms
+        if disconnected_ms is not None:
+            next_ms = heard_ms + int(NEXT_HEARTBEAT * self._interval_ms.get(incarnation, 0))
+            end_ms = min(end_ms, max(disconnected_ms + self.disconnected_timeout_ms, next_ms))
+        return end_ms < now_ms

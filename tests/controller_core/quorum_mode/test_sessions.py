@@ -74,6 +74,16 @@ def test_a_heartbeat_on_another_connection_makes_the_session_a_whole_one_again()
     assert [sessions.is_valid(1, 7, now_ms) for now_ms in (140, 141)] == [True, False]
 
 
+def test_a_broker_with_rare_heartbeats_has_time_for_the_next_one_after_its_connection_ended() -> None:
+    """ADR 57: its `broker.heartbeat.interval.ms` may be longer than the time for disconnected brokers."""
+    sessions = Sessions(100, 30)
+    sessions.hear(1, 7, now_ms=0)
+    sessions.hear(1, 7, now_ms=40)
+    sessions.disconnect(1, 7, now_ms=41)
+
+    assert [sessions.is_valid(1, 7, now_ms) for now_ms in (100, 101)] == [True, False]
+
+
 def test_the_end_of_a_connection_makes_no_session_longer() -> None:
     """`broker.session.timeout.ms` counts from the last heartbeat; a setting that is as long turns the rule off."""
     sessions = Sessions(100, 100)
