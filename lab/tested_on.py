@@ -30,6 +30,7 @@ STARTS: Mapping[str, str] = {
     "lab.kraft.kraft_cluster": KAFKA_4,
     "lab.kraft.KraftNode": KAFKA_4,
     "lab.quorum.quorum": KAFKA_4,
+    "lab.mixed_cluster.mixed_cluster": KAFKA_4,
     "lab.helm.helm": "helm",
     "balance_analytics.jobs.session.session": "Spark",
     "e2e.kube.Kube": "kind",
