@@ -1,9 +1,11 @@
 """Stock Kafka 4.3 brokers under Steward's controllers: registration, failures of brokers and controllers, controlled shutdown."""
 
 import re
+import shutil
 
 import pytest
 
+from kafka_log.format.names import CLUSTER_METADATA_FOLDER
 from lab.jars import OLDEST_KRAFT_VERSION
 from lab.kraft import KraftNode
 from lab.traffic import Traffic
@@ -22,11 +24,17 @@ def errors_about_controllers(node: KraftNode) -> list[str]:
 LONG_SESSION = {"broker.session.timeout.ms": "600000", "steward.broker.disconnected.session.timeout.ms": "3000"}
 """No session ends in a test unless its connection has ended (ADR 57)."""
 
+MANY_SNAPSHOTS = {"metadata.log.max.record.bytes.between.snapshots": "100"}
+"""A new broker then gets a snapshot of the metadata."""
 
-@pytest.mark.shows("F65")
+
+@pytest.mark.shows("F65", "F67")
 def test_brokers_register_serve_clients_shut_down_and_are_killed_under_one_controller() -> None:
-    """Two brokers; what clients wrote is read back, and a broker that shuts down or is killed leaves before its session ends."""
-    with steward_cluster(controllers=1, brokers=2, settings=LONG_SESSION) as cluster:
+    """Two brokers; what clients wrote is read back, and a broker that shuts down or is killed leaves before its session ends.
+
+    A broker without data gets a snapshot of the metadata from the controller (KIP-630), and the records from the other broker.
+    """
+    with steward_cluster(controllers=1, brokers=2, settings={**LONG_SESSION, **MANY_SNAPSHOTS}) as cluster:
         known = {node.node_id: node.alive() for node in cluster.brokers.values()}
         cluster.create("orders", 3, 2, min_insync_replicas="1")
         with Traffic(cluster.bootstrap, "orders", consume=False) as traffic:
@@ -37,9 +45,15 @@ def test_brokers_register_serve_clients_shut_down_and_are_killed_under_one_contr
             cluster.wait_for_isr("orders", {1, 2})
             cluster.brokers[2].kill()
             cluster.wait_for_isr("orders", {1})
+            shutil.rmtree(cluster.brokers[2].data_folder)
+            cluster.brokers[2].format()
+            cluster.brokers[2].launch()
+            cluster.wait_for_isr("orders", {1, 2})
             report = traffic.stop()
+            snapshots = list((cluster.brokers[2].data_folder / CLUSTER_METADATA_FOLDER).glob("*.checkpoint"))
 
         assert known == {1: {1, 2}, 2: {1, 2}}
+        assert snapshots != []
         assert set(after_stop.values()) == {(1, frozenset({1}))}
         assert (report.lost, report.twice, report.errors) == ((), (), ())
         assert report.read_back == report.acked > 0
