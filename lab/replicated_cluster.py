@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from lab.alive import alive
+from lab.created_topic import create_topic
 from lab.waiting import wait_until
 
 QUIET_TIMEOUT_S = 120.0
@@ -43,7 +44,7 @@ class ReplicatedCluster(dict[int, _B]):
         """Create a topic with a replica on each broker, and wait until all are in sync; `_` is a dot in names of configs."""
         named = {name.replace("_", "."): value for name, value in configs.items()}
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        admin.create_topics([NewTopic(topic, partitions, len(self), config=named)])[topic].result(QUIET_TIMEOUT_S)
+        create_topic(admin, NewTopic(topic, partitions, len(self), config=named), QUIET_TIMEOUT_S)
         self.wait_until_in_sync(topic)
 
     def wait_until_in_sync(self, topic: str) -> float:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from lab.alive import alive
+from lab.created_topic import create_topic
 from lab.folder import lab_folder
 from lab.kraft import CONTROLLER_ID, KraftNode, new_id
 from lab.light_broker import FEATURES, KRaftLightBroker
@@ -54,13 +54,7 @@ class Mixed:
         """Create a topic with this assignment, and wait for its leaders."""
         named = {name.replace("_", "."): value for name, value in config.items()}
         new = NewTopic(topic, num_partitions=len(assignment), replica_assignment=list(assignment), config=named)
-        admin = self.admin()  # Its requests end with it.
-        try:
-            admin.create_topics([new])[topic].result(timeout=PATIENCE_S)
-        except KafkaException as error:
-            # On a busy machine a broker forwards the request again, as Kafka's does, when the controller has not answered the first one yet.
-            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise
+        create_topic(self.admin(), new, PATIENCE_S)
         self.wait_until_in_sync(topic, *assignment)
 
     def wait_until_in_sync(self, topic: str, *assignment: list[int]) -> None:

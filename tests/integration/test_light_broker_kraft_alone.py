@@ -23,6 +23,7 @@ from confluent_kafka.admin import (
 from kafka_log.files.text_files import read_meta_properties
 from kafka_metadata.image import MetadataImage
 from kafka_node.authorization.settings import STANDARD_AUTHORIZER
+from lab.created_topic import create_topic
 from lab.light_broker import FEATURES, KRaftLightBroker
 from lab.waiting import wait_until
 from tests.controller_core.shell.quorum.members import CLUSTER_ID
@@ -69,7 +70,7 @@ def client(light: KRaftLightBroker, user: str) -> Mapping[str, str]:
 def create(settings: Mapping[str, str], topic: str, partitions: int = 1) -> None:
     """Create a topic with one replica."""
     admin = AdminClient(dict(settings))
-    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(timeout=PATIENCE_S)
+    create_topic(admin, NewTopic(topic, partitions, 1), PATIENCE_S)
 
 
 def test_users_and_rights_come_from_the_metadata_and_requests_are_judged_as_those_of_their_users() -> None:
