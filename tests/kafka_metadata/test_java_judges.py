@@ -24,7 +24,7 @@ from tests.kafka_log.batches import fast_folder
 from tests.kafka_metadata.judge import MetadataJudge, in_one_order
 from tests.kafka_metadata.record_values import EVERY_TYPE, others, record_logs
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
 JUDGED = [
     "RegisterBrokerRecord", "PartitionRecord", "PartitionChangeRecord", "RegisterControllerRecord", "UserScramCredentialRecord",
@@ -83,7 +83,7 @@ def test_versions_of_records_are_kafkas_at_every_metadata_version(judge: Metadat
     assert steward == kafka
 
 
-@examples(60)
+@examples(30)
 @given(log=record_logs())
 @example(log=EVERY_TYPE)
 def test_kafka_has_the_same_image_of_a_log_and_of_its_snapshot(
