@@ -3,22 +3,27 @@
 Each partition has a second replica, on one of the two other brokers. The time begins when the active controller has fenced the broker, by its
 log, since the session before it is the same on both sides. It ends when the last of the other brokers, which follow the metadata log, knows another
 leader of every partition. The session is short, but longer than a busy machine delays a heartbeat.
+
+Steward's share is measured apart, in one process and with a log in memory: the decision, its records, and their effect.
 """
 
 import asyncio
 import datetime as dt
 import json
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from bench.harness import Effort, Row, duration, promised
+from bench.harness import Effort, Row, duration, limited, promised, side_of
 from bench.kraft_controllers import Kind, poll
 from bench.kraft_stage import BROKERS, Stage, stage
 from bench.logs import stamps
+from controller_core.model import broker_events, events
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node
+from tests.controller_core.shell.kraft.memory_quorum import SharedLog
 
 NAME = "kraft-broker-failure"
 ABOUT = "kill -9 of the leader of 10,000 partitions, compared with Kafka 4.3's controllers (ten minutes)"
@@ -36,6 +41,8 @@ VICTIM, OTHERS = BROKERS[0], BROKERS[1:]
 PEER = "the same brokers under three controllers of Kafka 4.3"
 TIMEOUT_MS = 120_000
 RETRY_S = 0.002
+CONTROLLER = 101
+SHARE_ROUNDS, SHARE_LIMIT_MS = 7, 20.0
 
 JAVA_FENCED = f"Fencing broker {VICTIM} at epoch"
 STEWARD_FENCED = "Broker fenced"
@@ -47,6 +54,28 @@ def measure(effort: Effort) -> Iterator[Row]:
     ours, peer = ([_failure_s(kind, topics) for _ in range(effort.runs(ROUNDS))] for kind in (Kind.STEWARD, Kind.KAFKA))
     what = f"kill -9 of the leader of {topics * PARTITIONS:,} partitions, 3 brokers: fenced until both others know all new leaders"
     yield promised(duration(NAME, what, PEER, (ours, peer)), "K1", 1.0)
+    shares_ms = [asyncio.run(_share_ms(topics)) for _ in range(effort.runs(SHARE_ROUNDS))]
+    what = f"the decision that fences the leader of {topics * PARTITIONS:,} partitions, its records, and their effect on the cluster"
+    yield limited(f"{NAME}.share", what, "ms", side_of(shares_ms), SHARE_LIMIT_MS, "K1")
+
+
+async def _share_ms(topics: int) -> float:
+    log = SharedLog()
+    active = log.add(CONTROLLER)
+    log.elect(CONTROLLER)
+    for broker in BROKERS:
+        await active.start_broker(broker)
+    for number in range(topics):
+        assignment = {partition: (VICTIM, OTHERS[partition % len(OTHERS)]) for partition in range(PARTITIONS)}
+        new = events.NewTopic(f"topic-{number}", uuid.uuid4(), assignment=assignment)
+        await active.controller.submit(events.CreateTopics((new,)))
+    cluster = active.controller.cluster
+    assert (cluster.columns.leader == VICTIM).sum() == topics * PARTITIONS
+    began_s = time.perf_counter()
+    await active.controller.attempt(broker_events.FenceBroker(VICTIM, cluster.brokers[VICTIM].epoch))
+    spent_ms = (time.perf_counter() - began_s) * 1000
+    assert not (cluster.columns.leader == VICTIM).any()
+    return spent_ms
 
 
 def _failure_s(kind: Kind, topics: int) -> float:
