@@ -60,10 +60,16 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def create_topic(bootstrap: str, topic: str, partitions: int = PARTITIONS, replicas: int = 1) -> None:
+def create_topic(
+    bootstrap: str,
+    topic: str,
+    partitions: int = PARTITIONS,
+    replicas: int = 1,
+    config: Mapping[str, str] | None = None,
+) -> None:
     """Create a topic."""
-    admin = _admin(bootstrap)
-    admin.create_topics([NewTopic(topic, partitions, replicas)], operation_timeout=TIMEOUT_S)[topic].result(TIMEOUT_S)
+    admin, new = _admin(bootstrap), NewTopic(topic, partitions, replicas, config=dict(config or {}))
+    admin.create_topics([new], operation_timeout=TIMEOUT_S)[topic].result(TIMEOUT_S)
 
 
 def delete_topic(bootstrap: str, topic: str) -> None:

@@ -5,18 +5,16 @@ from collections.abc import Iterator, Mapping
 
 from bench.kraft_controllers import Kind, quorum_of
 from kafka_wire.net.client import Node
-from lab.alive import alive
 from lab.kraft import KraftNode
 from lab.ports import free_port
-from lab.process import READY_TIMEOUT_S
 from lab.quorum import HOST, Quorum
-from lab.waiting import wait_until
+from lab.replicated_cluster import ReplicatedCluster
 
 BROKERS = (11, 12, 13)
 CONTROLLER_HEAP = "256m"
 
 
-class Stage(dict[int, KraftNode]):
+class Stage(ReplicatedCluster[KraftNode]):
     """The brokers by their ids, and their controllers."""
 
     def __init__(self, kind: Kind, controllers: Quorum) -> None:
@@ -24,24 +22,11 @@ class Stage(dict[int, KraftNode]):
         self.kind = kind
         self.controllers = controllers
 
-    @property
-    def bootstrap(self) -> str:
-        """Addresses of all brokers, comma-separated."""
-        return ",".join(node.address for node in self.values())
-
     def client(self, broker: int) -> Node:
         """Return a client of one broker, which the caller closes."""
         port = self[broker].port
         assert port is not None, "it is a broker"
         return Node(HOST, port)
-
-    def wait_until_all_are_known(self) -> None:
-        """Wait until each broker knows all as live."""
-        wait_until(
-            lambda: all(alive(node.address) == set(self) for node in self.values()),
-            timeout_s=READY_TIMEOUT_S,
-            what="all brokers know each other",
-        )
 
 
 @contextlib.contextmanager

@@ -71,10 +71,7 @@ def measure(effort: Effort) -> Iterator[Row]:
 def _brokers(folder: Path) -> Iterator[tuple[Authority, Mapping[str, Broker]]]:
     """Yield the brokers, each alone, and who signed their certificate."""
     authority = Authority(folder)
-    certificate, key = authority.sign("broker", "/CN=broker")
-    store = folder / "store.pem"
-    store.write_text(key.read_text() + certificate.read_text())
-    files = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(store)}
+    files = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(authority.store("broker", "/CN=broker"))}
     plain, tls = free_port(), free_port()
     listeners = f"PLAINTEXT://127.0.0.1:{plain},SSL://127.0.0.1:{tls}"
     with (

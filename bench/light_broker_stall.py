@@ -18,11 +18,12 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
-from confluent_kafka.cimpl import NewTopic
 
+from bench.broker_load import create_topic
 from bench.harness import Effort, Row, limited, side_of
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
+from lab.frames import receive_frame, send_frame
 from lab.light_broker import LightBroker, light_broker
 from lab.waiting import wait_until
 
@@ -72,8 +73,7 @@ def _create(broker: LightBroker, segment_bytes: int) -> None:
         "segment.bytes": str(segment_bytes),
         "min.cleanable.dirty.ratio": "1.0",
     }
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1, config=config)])[TOPIC].result(TIMEOUT_S)
+    create_topic(broker.bootstrap, TOPIC, PARTITIONS, config=config)
 
 
 def _produce(broker: LightBroker, total_bytes: int) -> None:
@@ -134,14 +134,14 @@ def _probe(bootstrap: str, ended: Event, sending: Connection) -> None:
     """Send requests until the end, then the waits."""
     host, _, port = bootstrap.rpartition(":")
     request = codec.encode_request(ApiKey.API_VERSIONS, VERSION, 1, "probe", {})
-    frame, waits_ms = len(request).to_bytes(4, "big") + request, []
-    with socket.create_connection((host, int(port)), TIMEOUT_S) as connection, connection.makefile("rb") as stream:
+    waits_ms = []
+    with socket.create_connection((host, int(port)), TIMEOUT_S) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sending.send(None)
         while not ended.is_set():
             started = time.perf_counter()
-            connection.sendall(frame)
-            stream.read(int.from_bytes(stream.read(4), "big"))
+            send_frame(connection, request)
+            receive_frame(connection)
             waits_ms.append((time.perf_counter() - started) * 1000)
             time.sleep(PROBE_S)
     sending.send(waits_ms)

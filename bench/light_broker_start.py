@@ -18,6 +18,7 @@ from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from lab.cluster import kafka_cluster
 from lab.folder import lab_folder
+from lab.frames import receive_frame, send_frame
 from lab.kafka import KafkaBroker
 from lab.light_broker import ZooKeeperLightBroker
 from lab.steward import StewardController
@@ -130,25 +131,16 @@ def _connection_rows(kib: Mapping[str, float], connections: int) -> Iterator[Row
 def _connection_kib(broker: Broker, count: int) -> float:
     host, _, port = broker.bootstrap.rpartition(":")
     request = codec.encode_request(ApiKey.API_VERSIONS, VERSION, 1, "bench", {})
-    frame = len(request).to_bytes(4, "big") + request
     before = broker.process.resident_bytes
     connections = []
     try:
         for _ in range(count):
             connection = socket.create_connection((host, int(port)), TIMEOUT_S)
             connections.append(connection)
-            connection.sendall(frame)
-            _receive(connection)
+            send_frame(connection, request)
+            receive_frame(connection)
         time.sleep(SETTLE_S)
         return max(broker.process.resident_bytes - before, 0) / 1024 / count
     finally:
         for connection in connections:
             connection.close()
-
-
-def _receive(connection: socket.socket) -> None:
-    """Read a whole response."""
-    with connection.makefile("rb", buffering=0) as stream:
-        missing = int.from_bytes(stream.read(4) or b"", "big")
-        while missing:
-            missing -= len(stream.read(missing) or b"")

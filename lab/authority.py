@@ -34,6 +34,13 @@ class Authority:
         )
         return certificate, key
 
+    def store(self, name: str, subject: str) -> Path:
+        """Return the path of a PEM file with a new key and its certificate, as Kafka's `ssl.keystore.location` takes it."""
+        certificate, key = self.sign(name, subject)
+        path = self.folder / f"{name}-store.pem"
+        path.write_text(key.read_text() + certificate.read_text())
+        return path
+
     def client_context(self, name: str = "client", subject: str = "/CN=client") -> ssl.SSLContext:
         """Return a context that trusts this authority and presents a client certificate."""
         context = ssl.create_default_context(cafile=str(self.certificate))

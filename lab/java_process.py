@@ -44,7 +44,7 @@ def java_command(
     classes = str(kafka_jars(version) / "*")
     if main_class.endswith(".java"):
         source = Path(main_class)
-        classes, main_class = f"{classes}:{_compiled(source, version)}", source.stem
+        classes, main_class = f"{classes}:{compiled(source, kafka_jars(version), version)}", source.stem
     return [
         java(),
         f"-Xmx{heap}",
@@ -59,12 +59,15 @@ def java_command(
     ]
 
 
-def _compiled(source: Path, version: str) -> Path:
-    """Return the folder with the classes of a source file; the first call for a content, a version of Kafka and a Java compiles it."""
+def compiled(source: Path, jars: Path, version: str) -> Path:
+    """Return the folder with the classes of a source file; the first call for a content, a version of Kafka and a Java compiles it.
+
+    `jars` is the folder of what it is compiled with.
+    """
     content = source.read_bytes() + archive_name(version).encode()
     return cached(
         f"java-{source.stem}-{hashlib.sha256(content).hexdigest()[:12]}",
-        partial(compile_source, source, kafka_jars(version)),
+        partial(compile_source, source, jars),
     )
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-from functools import partial
 from pathlib import Path
 
 from lab.cache import cached
 from lab.jars import JAVA_FOLDER, NEWEST_KAFKA_VERSION, java
-from lab.java_process import SMALL, compile_source
+from lab.java_process import SMALL, compiled
 from lab.maven import fetch_jars
 from lab.process import Process
 
@@ -22,8 +20,7 @@ def count_by_key(folder: Path, bootstrap: str, application: str, protocol: str, 
     `protocol` is that of its group: classic or streams (KIP-1071).
     """
     jars = cached(f"kafka-streams-{NEWEST_KAFKA_VERSION}", _fetch)
-    content = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
-    classes = cached(f"java-{SOURCE.stem}-{content}", partial(compile_source, SOURCE, jars))
+    classes = compiled(SOURCE, jars, NEWEST_KAFKA_VERSION)
     arguments = (bootstrap, application, protocol, source, target, str(folder / f"{application}-state"))
     command = [java(), f"-Xmx{HEAP}", *SMALL, "-cp", f"{jars / '*'}:{classes}", SOURCE.stem, *arguments]
     return Process(application, command, folder)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from lab.alive import alive
 from lab.kafka import SESSION_TIMEOUT_MS
 from lab.light_broker import FEATURES, HOST, KRaftLightBroker
-from lab.process import READY_TIMEOUT_S
 from lab.quorum import quorum
 from lab.replicated_cluster import ReplicatedCluster
-from lab.waiting import wait_until
 
 CONTROLLER_ID = 101
 BROKERS = (1, 2, 3)
@@ -43,9 +40,5 @@ def light_cluster(
             light.launch()
         for light in cluster.values():
             light.wait_until_serving()
-        wait_until(
-            lambda: all(alive(light.address) == set(cluster) for light in cluster.values()),
-            timeout_s=READY_TIMEOUT_S,
-            what="all brokers know each other",
-        )
+        cluster.wait_until_all_are_known()
         yield cluster

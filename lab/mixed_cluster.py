@@ -10,7 +10,6 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lab.alive import alive
 from lab.kafka import CLIENT, SESSION_TIMEOUT_MS
 from lab.kraft import CONTROLLER_ID, KraftNode
 from lab.light_broker import FEATURES, HOST, KRaftLightBroker
@@ -19,7 +18,6 @@ from lab.ports import free_port
 from lab.process import Process
 from lab.quorum import Quorum, quorum
 from lab.replicated_cluster import QUIET_TIMEOUT_S, ReplicatedCluster
-from lab.waiting import wait_until
 
 KAFKAS, LIGHT = (1, 2), 3
 STEWARDS = (101, 102, 103)
@@ -73,11 +71,7 @@ def mixed_cluster(stewards: Sequence[int] = ()) -> Iterator[MixedCluster]:
             cluster[broker_id] = broker
         for broker in cluster.values():
             broker.launch()
-        wait_until(
-            lambda: all(alive(broker.address) == set(cluster) for broker in cluster.values()),
-            timeout_s=QUIET_TIMEOUT_S,
-            what="all brokers know each other",
-        )
+        cluster.wait_until_all_are_known(QUIET_TIMEOUT_S)
         yield cluster
 
 

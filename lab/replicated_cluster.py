@@ -11,6 +11,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from lab.alive import alive
 from lab.created_topic import create_topic
+from lab.process import READY_TIMEOUT_S
 from lab.waiting import wait_until
 
 QUIET_TIMEOUT_S = 120.0
@@ -39,6 +40,14 @@ class ReplicatedCluster(dict[int, _B]):
     def bootstrap(self) -> str:
         """Addresses of all brokers, comma-separated."""
         return ",".join(broker.address for broker in self.values())
+
+    def wait_until_all_are_known(self, timeout_s: float = READY_TIMEOUT_S) -> None:
+        """Wait until each broker knows all as live."""
+        wait_until(
+            lambda: all(alive(broker.address) == set(self) for broker in self.values()),
+            timeout_s=timeout_s,
+            what="all brokers know each other",
+        )
 
     def create(self, topic: str, partitions: int, **configs: str) -> None:
         """Create a topic with a replica on each broker, and wait until all are in sync; `_` is a dot in names of configs."""

@@ -1,8 +1,11 @@
-"""Checks after a load on a topic whose replicas failed: what clients read back, and the bytes of all replicas' logs."""
+"""Loads on topics whose replicas fail: the checks after each, of what clients read back and of all replicas' logs, and the report of a soak."""
 
+import sys
+from collections.abc import Iterator
 from typing import TypeVar
 
 from bench.soaking.invariants import BrokenError
+from lab.missing import LabError
 from lab.replicated_cluster import ReplicatedCluster, ReplicatingBroker
 from lab.traffic_report import TrafficReport
 
@@ -19,3 +22,15 @@ def check_load(cluster: ReplicatedCluster[_B], topic: str, partitions: int, repo
         if len(set(logs.values())) > 1:
             sizes = {number: len(content) for number, content in logs.items()}
             raise BrokenError(f"the logs of {topic}-{partition} differ; their bytes by broker: {sizes}")
+
+
+def print_lines(lines: Iterator[str], seed: int) -> int:
+    """Print what a soak yields, and how it broke if it did; return the exit status."""
+    try:
+        for line in lines:
+            sys.stdout.write(f"{line}\n")
+            sys.stdout.flush()
+    except (BrokenError, LabError) as error:
+        sys.stdout.write(f"seed {seed}: {error}\n")
+        return 1
+    return 0

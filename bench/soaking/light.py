@@ -6,14 +6,11 @@ same bytes.
 """
 
 import random
-import sys
 import time
 from collections.abc import Iterator
 
-from bench.soaking.checked_load import check_load
-from bench.soaking.invariants import BrokenError
+from bench.soaking.checked_load import check_load, print_lines
 from lab.light_cluster import LightCluster, light_cluster
-from lab.missing import LabError
 from lab.traffic import Traffic
 
 KILLS = 200
@@ -29,15 +26,12 @@ NEW_RECORDS = 50
 
 def soak_light(kills: int, seed: int) -> int:
     """Kill brokers, print a line for each topic, and return the exit status."""
-    try:
+
+    def lines() -> Iterator[str]:
         with light_cluster() as cluster:
-            for line in kill_under_load(cluster, kills, random.Random(seed)):
-                sys.stdout.write(f"{line}\n")
-                sys.stdout.flush()
-    except (BrokenError, LabError) as error:
-        sys.stdout.write(f"seed {seed}: {error}\n")
-        return 1
-    return 0
+            yield from kill_under_load(cluster, kills, random.Random(seed))
+
+    return print_lines(lines(), seed)
 
 
 def kill_under_load(cluster: LightCluster, kills: int, source: random.Random) -> Iterator[str]:

@@ -3,18 +3,15 @@
 With `--stewards` they have three controllers of Steward, which are killed, frozen and isolated too; otherwise one of Kafka 4.3, which runs.
 
 After each fault all replicas are in sync again. After some faults the load is compared with what is read back, and the logs of all replicas
-have the same bytes. An isolated leader goes on serving clients, which must not be told that a record is safe which no other replica has.
+have the same bytes. An isolated leader goes on serving clients, and must not acknowledge a record that no other replica has.
 """
 
 import random
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from bench.soaking.checked_load import check_load
-from bench.soaking.invariants import BrokenError
-from lab.missing import LabError
+from bench.soaking.checked_load import check_load, print_lines
 from lab.mixed_cluster import STEWARDS, MixedCluster, mixed_cluster
 from lab.traffic import Traffic
 
@@ -36,16 +33,13 @@ REQUEST_TIMEOUT = {"request.timeout.ms": "3000"}
 
 def soak_mixed(faults: int, seed: int, *, stewards: bool) -> int:
     """Let nodes fail, print a line for each topic, and return the exit status."""
-    try:
-        with mixed_cluster(STEWARDS if stewards else ()) as cluster:
-            source, controllers = random.Random(seed), STEWARDS if stewards else ()
-            for line in fail_under_load(cluster, _drawn([*cluster, *controllers], faults, source), source):
-                sys.stdout.write(f"{line}\n")
-                sys.stdout.flush()
-    except (BrokenError, LabError) as error:
-        sys.stdout.write(f"seed {seed}: {error}\n")
-        return 1
-    return 0
+    controllers, source = STEWARDS if stewards else (), random.Random(seed)
+
+    def lines() -> Iterator[str]:
+        with mixed_cluster(controllers) as cluster:
+            yield from fail_under_load(cluster, _drawn([*cluster, *controllers], faults, source), source)
+
+    return print_lines(lines(), seed)
 
 
 def _drawn(nodes: Sequence[int], count: int, source: random.Random) -> list[Fault]:

@@ -28,62 +28,66 @@ NEXT_HEARTBEAT = 1.5
 
 
 @dataclass(slots=True)
+class _Session:
+    """What is known of one incarnation."""
+
+    heard_ms: int
+    interval_ms: int = 0
+    """Time between the last two heartbeats; 0 with one."""
+    disconnected_ms: int | None = None
+    """When the connection of the last heartbeat ended; None: it has not."""
+
+
+@dataclass(slots=True)
 class Sessions:
-    """Times of the last heartbeats by incarnation."""
+    """Sessions by incarnation."""
 
     timeout_ms: int
     """`broker.session.timeout.ms`."""
     disconnected_timeout_ms: int
     """Time for the next heartbeat from the end of the connection on. The session does not last longer by it."""
-    _heard_ms: dict[Incarnation, int] = field(default_factory=dict)
-    _interval_ms: dict[Incarnation, int] = field(default_factory=dict)
-    """Time between the last two heartbeats."""
-    _disconnected_ms: dict[Incarnation, int] = field(default_factory=dict)
-    """When the connection of a session ended, until its next heartbeat."""
+    _present: dict[Incarnation, _Session] = field(default_factory=dict)
 
     def begin(self, brokers: Iterable[Broker], now_ms: int) -> None:
         """Give every unfenced broker a whole session: this controller became active."""
-        self._heard_ms = {(broker.id, broker.epoch): now_ms for broker in brokers if not broker.fenced}
-        self._interval_ms, self._disconnected_ms = {}, {}
+        self._present = {(broker.id, broker.epoch): _Session(now_ms) for broker in brokers if not broker.fenced}
 
     def hear(self, broker: int, broker_epoch: int, now_ms: int) -> None:
         """Note a heartbeat that was read now. The caller is a registered incarnation: others would fill the table."""
-        incarnation = broker, broker_epoch
-        self._interval_ms[incarnation] = now_ms - self._heard_ms.get(incarnation, now_ms)
-        self._heard_ms[incarnation] = now_ms
-        self._disconnected_ms.pop(incarnation, None)
+        known = self._present.get((broker, broker_epoch))
+        interval_ms = 0 if known is None else now_ms - known.heard_ms
+        self._present[broker, broker_epoch] = _Session(now_ms, interval_ms)
 
     def disconnect(self, broker: int, broker_epoch: int, now_ms: int) -> None:
         """Note that the connection of the last heartbeat ended now."""
-        if (broker, broker_epoch) in self._heard_ms:
-            self._disconnected_ms[broker, broker_epoch] = now_ms
+        if (known := self._present.get((broker, broker_epoch))) is not None:
+            known.disconnected_ms = now_ms
 
     def is_valid(self, broker: int, broker_epoch: int, now_ms: int) -> bool:
         """Whether an incarnation has a session that is not over."""
-        incarnation = broker, broker_epoch
-        return incarnation in self._heard_ms and not self._is_over(incarnation, now_ms)
+        known = self._present.get((broker, broker_epoch))
+        return known is not None and now_ms <= self._end_ms(known)
 
     def expired(self, now_ms: int) -> list[Incarnation]:
         """Remove and return the expired incarnations, the longest silent first. Each is fenced by an event of its own."""
-        over = [one for one in self._heard_ms if self._is_over(one, now_ms)]
-        over.sort(key=lambda one: self._heard_ms[one])
+        over = [one for one, known in self._present.items() if now_ms > self._end_ms(known)]
+        over.sort(key=lambda one: self._present[one].heard_ms)
         for one in over:
-            self.end(*one)
+            del self._present[one]
         return over
 
     def silence_ms(self, now_ms: int) -> dict[int, int]:
         """Return the time since the last heartbeat by broker, of those with a session."""
-        return {broker: now_ms - heard_ms for (broker, _), heard_ms in self._heard_ms.items()}
+        return {broker: now_ms - known.heard_ms for (broker, _), known in self._present.items()}
 
     def end(self, broker: int, broker_epoch: int) -> None:
         """Remove a session: the broker was fenced, was unregistered, or registered again."""
-        for table in (self._heard_ms, self._interval_ms, self._disconnected_ms):
-            table.pop((broker, broker_epoch), None)
+        self._present.pop((broker, broker_epoch), None)
 
-    def _is_over(self, incarnation: Incarnation, now_ms: int) -> bool:
-        heard_ms, disconnected_ms = self._heard_ms[incarnation], self._disconnected_ms.get(incarnation)
-        end_ms = heard_ms + self.timeout_ms
-        if disconnected_ms is not None:
-            next_ms = heard_ms + int(NEXT_HEARTBEAT * self._interval_ms.get(incarnation, 0))
-            end_ms = min(end_ms, max(disconnected_ms + self.disconnected_timeout_ms, next_ms))
-        return end_ms < now_ms
+    def _end_ms(self, known: _Session) -> int:
+        """Return the last time at which a session is valid."""
+        end_ms = known.heard_ms + self.timeout_ms
+        if known.disconnected_ms is None:
+            return end_ms
+        next_ms = known.heard_ms + int(NEXT_HEARTBEAT * known.interval_ms)
+        return min(end_ms, max(known.disconnected_ms + self.disconnected_timeout_ms, next_ms))

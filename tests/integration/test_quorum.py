@@ -72,10 +72,7 @@ def test_a_voter_of_steward_replicates_the_log_of_a_java_leader_and_takes_part_i
 
 def test_a_java_controller_follows_a_leader_of_steward_and_the_tool_describes_the_quorum(authority: Authority) -> None:
     """One of Java and two of Steward at kraft.version 1, with client certificates; the second leader is Steward's or Java's."""
-    certificate, key = authority.sign("controller", "/CN=controller")
-    store = authority.folder / "store-of-quorum.pem"
-    store.write_text(key.read_text() + certificate.read_text())
-    security = mutual_tls(store, Path(authority.certificate))
+    security = mutual_tls(authority.store("controller", "/CN=controller"), Path(authority.certificate))
     with quorum((1,), stewards=(2, 3), settings=SHORT, voters=Voters.INITIAL, security=security, start=False) as voters:
         start([voters[2], voters[3]])
         voters.wait_for_leader()

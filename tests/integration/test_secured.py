@@ -75,9 +75,7 @@ class Secured:
 
 def broker_settings(authority: Authority) -> dict[str, str]:
     """Settings of brokers with SASL_SSL only."""
-    certificate, key = authority.sign("brokers", "/CN=broker")
-    store = authority.folder / "broker-store.pem"
-    store.write_text(key.read_text() + certificate.read_text())
+    store = authority.store("brokers", "/CN=broker")
     password = PASSWORDS["broker"].replace('"', '\\\\"').replace("ü", "\\u00fc")
     login = f'{LOGIN} username="broker" password="{password}";'
     logins = {

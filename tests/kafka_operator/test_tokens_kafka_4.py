@@ -55,9 +55,7 @@ MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 @pytest.fixture(scope="module")
 def node(authority: Authority) -> Iterator[KraftNode]:
     """A broker that accepts unsigned tokens on a listener with TLS; only the other listeners have rights."""
-    certificate, key = authority.sign("token-broker", "/CN=broker")
-    store = authority.folder / "token-broker-store.pem"
-    store.write_text(key.read_text() + certificate.read_text())
+    store = authority.store("token-broker", "/CN=broker")
     prefix = f"listener.name.{TOKENS.lower()}"
     settings = {
         f"{prefix}.sasl.enabled.mechanisms": "OAUTHBEARER",

@@ -41,6 +41,16 @@ def network(tmp_path: Path) -> Iterator[tuple[Network, int]]:
     server.kill()
 
 
+def received_after_healing(cut: Network, client: socket.socket) -> bytes:
+    """Check that nothing arrives, heal the network, and return what arrives then."""
+    client.settimeout(QUIET_S)
+    with pytest.raises(TimeoutError):
+        client.recv(10)
+    cut.heal()
+    client.settimeout(10)
+    return client.recv(10)
+
+
 @pytest.mark.parametrize("isolated", ["server", "client"])
 def test_bytes_wait_while_a_side_is_isolated_and_arrive_afterwards(network: tuple[Network, int], isolated: str) -> None:
     """As behind a switch that drops packets: TCP sends them again. The client is found by its socket."""
@@ -50,13 +60,8 @@ def test_bytes_wait_while_a_side_is_isolated_and_arrive_afterwards(network: tupl
         assert client.recv(10) == b"before"
         cut.isolate(isolated)
         client.sendall(b"within")
-        client.settimeout(QUIET_S)
-        with pytest.raises(TimeoutError):
-            client.recv(10)
-        cut.heal()
-        client.settimeout(10)
 
-        assert client.recv(10) == b"within"
+        assert received_after_healing(cut, client) == b"within"
 
 
 def test_a_connection_that_begins_while_the_server_is_isolated_waits(network: tuple[Network, int]) -> None:
@@ -65,13 +70,8 @@ def test_a_connection_that_begins_while_the_server_is_isolated_waits(network: tu
     cut.isolate("server")
     with socket.create_connection(("127.0.0.1", port), 10) as client:
         client.sendall(b"first")
-        client.settimeout(QUIET_S)
-        with pytest.raises(TimeoutError):
-            client.recv(10)
-        cut.heal()
-        client.settimeout(10)
 
-        assert client.recv(10) == b"first"
+        assert received_after_healing(cut, client) == b"first"
 
 
 def test_the_end_of_a_connection_reaches_the_other_side(network: tuple[Network, int]) -> None:

@@ -93,10 +93,7 @@ def test_controllers_that_steward_formatted_elect_a_leader_with_dynamic_voters_a
 
 def test_a_standalone_controller_with_tls_is_joined_by_an_observer(authority: Authority) -> None:
     """Formatted by Kafka's own tool, and the observer by Steward."""
-    certificate, key = authority.sign("controller", "/CN=controller")
-    store = authority.folder / "store.pem"
-    store.write_text(key.read_text() + certificate.read_text())
-    security = mutual_tls(store, Path(authority.certificate))
+    security = mutual_tls(authority.store("controller", "/CN=controller"), Path(authority.certificate))
     with quorum((1, 2), voters=Voters.STANDALONE, security=security, formatter=None, start=False) as nodes:
         nodes[1].format(Formatter.KAFKA)
         nodes[2].format(Formatter.STEWARD)

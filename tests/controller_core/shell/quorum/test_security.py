@@ -1,6 +1,5 @@
 """TLS and SASL from the settings: a controller's listener lets another controller in, and no stranger."""
 
-from pathlib import Path
 
 import pytest
 
@@ -28,14 +27,6 @@ def settings_with(security: QuorumSecurity) -> QuorumSettings:
     return read_settings(DYNAMIC | protocols | security.settings).settings
 
 
-def store_of(authority: Authority, name: str) -> Path:
-    """Return a PEM file with a key and its certificate."""
-    certificate, key = authority.sign(name, f"/CN={name}")
-    path = authority.folder / f"{name}-store.pem"
-    path.write_text(key.read_text() + certificate.read_text())
-    return path
-
-
 async def principals(server_settings: QuorumSettings, client: NodeSettings) -> list[str]:
     """Return the principals whose Metadata request reaches the listener."""
     handler = PrincipalHandler()
@@ -61,7 +52,7 @@ async def test_a_controller_with_the_same_login_is_let_in() -> None:
 
 async def test_a_controller_with_a_certificate_of_the_authority_is_let_in(authority: Authority) -> None:
     """TLS with ssl.client.auth=required: the principal is the certificate's subject."""
-    settings = settings_with(mutual_tls(store_of(authority, "one"), authority.certificate))
+    settings = settings_with(mutual_tls(authority.store("one", "/CN=one"), authority.certificate))
 
     assert await principals(settings, member_settings(settings, BASE)) == ["User:CN=one"]
 
@@ -69,7 +60,7 @@ async def test_a_controller_with_a_certificate_of_the_authority_is_let_in(author
 async def test_another_password_and_a_missing_certificate_are_refused(authority: Authority) -> None:
     """No request of a stranger reaches the handler."""
     sasl = settings_with(sasl_plaintext())
-    tls = settings_with(mutual_tls(store_of(authority, "two"), authority.certificate))
+    tls = settings_with(mutual_tls(authority.store("two", "/CN=two"), authority.certificate))
     for settings, stranger in (
         (sasl, settings_with(sasl_plaintext("another"))),
         (tls, settings_with(QuorumSecurity())),
@@ -80,7 +71,7 @@ async def test_another_password_and_a_missing_certificate_are_refused(authority:
 
 def test_host_names_are_verified_unless_the_settings_turn_it_off(authority: Authority) -> None:
     """Certificates are verified in both cases."""
-    security = mutual_tls(store_of(authority, "three"), authority.certificate)
+    security = mutual_tls(authority.store("three", "/CN=three"), authority.certificate)
     unchecked = QuorumSecurity("SSL", security.settings | {"ssl.endpoint.identification.algorithm": ""})
     contexts = [member_settings(settings_with(each), BASE).ssl for each in (security, unchecked)]
 
