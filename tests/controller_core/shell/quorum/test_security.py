@@ -1,6 +1,5 @@
 """TLS and SASL from the settings: a controller's listener lets another controller in, and no stranger."""
 
-
 import pytest
 
 from controller_core.shell.quorum.security import listener_demands, member_settings
