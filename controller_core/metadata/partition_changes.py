@@ -9,8 +9,8 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model import BoolArray, Cluster, IntArray, changes
-from controller_core.model.columns import pad, widen
+from controller_core.model import Cluster, IntArray, changes
+from controller_core.model.columns import differ, pad
 from controller_core.model.move import Move
 from kafka_metadata.metadata_versions import METADATA_VERSION, MINIMUM_VERSION, record_version
 from kafka_metadata.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE
@@ -51,9 +51,7 @@ def partition_changes(change: changes.PartitionStates, cluster: Cluster) -> Reco
 
 def _changed(after: IntArray, before: IntArray) -> Lists:
     """Return the lists that differ; the others are missing."""
-    width = max(after.shape[1], before.shape[1])
-    differs: BoolArray = (widen(after, width) != widen(before, width)).any(axis=1)
-    return Lists.padded(after, differs)
+    return Lists.padded(after, differ(after, before))
 
 
 def _move_lists(moves: Mapping[int, Move | None], cluster: Cluster, rows: IntArray) -> dict[str, Lists]:

@@ -256,7 +256,7 @@ class PartitionStates:
 
 
 def _in_rows(by_row: Mapping[int, Value] | None, rows: IntArray) -> Mapping[int, Value] | None:
-    return None if by_row is None else {row: by_row[row] for row in rows.tolist() if row in by_row}
+    return by_row and {row: by_row[row] for row in rows.tolist() if row in by_row}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -285,10 +285,36 @@ def keep_ids(ids: IntArray, kept: BoolArray) -> IntArray:
     >>> keep_ids(ids, ids != 1).tolist()
     [[2, 3, -1], [4, 5, -1]]
     """
-    # A stable sort of "is dropped" moves the kept ids to the left and changes nothing else.
-    order = np.argsort(~(kept & (ids != NO_BROKER)), axis=1, kind="stable")
-    closed = np.take_along_axis(np.where(kept, ids, np.int32(NO_BROKER)), order, axis=1)
-    return closed.astype(np.int32, copy=False)
+    closed = np.full(ids.shape, NO_BROKER, dtype=np.int32)
+    count = np.zeros(len(ids), dtype=np.intp)
+    for slot, keeps in enumerate((kept & (ids != NO_BROKER)).T):
+        rows = np.flatnonzero(keeps)
+        closed[rows, count[rows]] = ids[rows, slot]
+        count += keeps
+    return closed
+
+
+def differ(one: IntArray, other: IntArray) -> BoolArray:
+    """Return the rows whose lists differ, whatever their padding: shape (rows,).
+
+    >>> differ(pad([(1, 2), (3,)]), pad([(2, 1), (3,)])).tolist()
+    [True, False]
+    """
+    width = max(one.shape[1], other.shape[1])
+    return any_of(widen(one, width) != widen(other, width))
+
+
+def repeats(ids: IntArray) -> BoolArray:
+    """Return the rows in which an id is twice: shape (rows,).
+
+    >>> repeats(pad([(1, 2, 1), (3,)])).tolist()
+    [True, False]
+    """
+    # Each slot with those before it: sorting short rows takes several times as long.
+    found = np.zeros(len(ids), dtype=np.bool_)
+    for slot in range(1, ids.shape[1]):
+        found |= any_of(ids[:, :slot] == ids[:, slot, None]) & (ids[:, slot] != NO_BROKER)
+    return found
 
 
 def contained_in(inner: IntArray, outer: IntArray) -> BoolArray:

@@ -24,7 +24,7 @@ from uuid import UUID
 import numpy as np
 
 from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, IntArray, Move, changes
-from controller_core.model.columns import any_of, contained_in, keep_ids, pad, positions_of, unpad, widen
+from controller_core.model.columns import any_of, contained_in, differ, keep_ids, pad, positions_of, unpad, widen
 from controller_core.rules import election_columns
 from controller_core.rules.election import Election, elect_online, elect_preferred
 from controller_core.rules.election_columns import Elections
@@ -112,9 +112,9 @@ def _changed_rows(
     if target.recovering is not None:
         recovering = np.where(target.recovering != columns.recovering[rows], target.recovering, recovering)
     directories = _directories(cluster, rows, target)
-    written = raised | ~_same(isr, columns.isr[rows]) | (recovering != columns.recovering[rows])
-    written |= ~_same_members(elr, columns.elr_in(rows)) | ~_same(last_known, columns.last_known_elr_in(rows))
-    written |= np.isin(rows, [*target.moves, *directories]) | ~_same(replicas, columns.replicas[rows])
+    written = raised | differ(isr, columns.isr[rows]) | (recovering != columns.recovering[rows])
+    written |= ~_same_members(elr, columns.elr_in(rows)) | differ(last_known, columns.last_known_elr_in(rows))
+    written |= np.isin(rows, [*target.moves, *directories]) | differ(replicas, columns.replicas[rows])
     if not written.any():
         return None
     change = changes.PartitionStates(
@@ -131,7 +131,7 @@ def _changed_rows(
         moves=target.moves,
         directories=directories,
     )
-    return change.take(np.flatnonzero(written).astype(np.int32))
+    return change if written.all() else change.take(np.flatnonzero(written).astype(np.int32))
 
 
 def _isr_and_elr(
@@ -257,12 +257,4 @@ def _loses(before: IntArray, after: IntArray) -> BoolArray:
 def _same_members(one: IntArray, other: IntArray) -> BoolArray:
     """Return the rows whose lists have the same ids; Kafka keeps eligible replicas in the order of a hash table."""
     width = max(one.shape[1], other.shape[1])
-    same: BoolArray = (np.sort(widen(one, width)) == np.sort(widen(other, width))).all(axis=1)
-    return same
-
-
-def _same(one: IntArray, other: IntArray) -> BoolArray:
-    """Return the rows whose lists are equal, whatever their padding."""
-    width = max(one.shape[1], other.shape[1])
-    same: BoolArray = (widen(one, width) == widen(other, width)).all(axis=1)
-    return same
+    return ~differ(np.sort(widen(one, width)), np.sort(widen(other, width)))

@@ -19,7 +19,7 @@ here it is dropped (C20).
 import numpy as np
 
 from controller_core.model import NO_BROKER, BoolArray, IntArray
-from controller_core.model.columns import contained_in, keep_ids, widen
+from controller_core.model.columns import any_of, contained_in, keep_ids, widen
 
 _LAST = np.iinfo(np.int32).max
 """Sorts behind every broker id."""
@@ -56,6 +56,6 @@ def in_service(isr: IntArray, elr: IntArray) -> IntArray:
     """Return the replicas that may lead without loss: the ISR or, where that is empty, the eligible replicas."""
     width = max(isr.shape[1], elr.shape[1])
     serving = widen(isr, width).copy()
-    empty = ~(isr != NO_BROKER).any(axis=1)
+    empty = ~any_of(isr != NO_BROKER)
     serving[empty] = widen(elr, width)[empty]
     return serving

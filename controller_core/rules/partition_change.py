@@ -28,7 +28,7 @@ from typing import TypeVar
 import numpy as np
 
 from controller_core.model import BoolArray, Cluster, IntArray, Replicas, changes
-from controller_core.model.columns import any_of, contained_in, keep_ids, pad
+from controller_core.model.columns import any_of, contained_in, keep_ids, pad, repeats
 from controller_core.model.ids import INITIAL_LEADER_EPOCH, NO_BROKER, NO_EPOCH, NO_LEADER
 from controller_core.rules.election_columns import Elections
 
@@ -145,13 +145,13 @@ def check_states(cluster: Cluster, change: changes.PartitionStates) -> None:
     columns, rules, rows = cluster.columns, cluster.rules, change.rows
     replicas = columns.replicas[rows] if change.replicas is None else change.replicas
     led = change.leader != NO_LEADER
-    in_isr = (change.isr == change.leader[:, None]).any(axis=1)
+    in_isr = any_of(change.isr == change.leader[:, None])
     assert bool((in_isr | ~led).all()), "C1: a leader outside its ISR"
     in_sync = change.isr != NO_BROKER
     assert bool((contained_in(change.isr, replicas) == in_sync).all()), "C2: an ISR outside its replicas"
     assert rules.empty_isr_allowed or bool(any_of(in_sync).all()), "C2: an empty ISR"
-    assert not _has_duplicates(change.isr), "C3: a replica twice in an ISR"
-    assert not _has_duplicates(replicas), "C3: a replica twice among the replicas"
+    assert not repeats(change.isr).any(), "C3: a replica twice in an ISR"
+    assert not repeats(replicas).any(), "C3: a replica twice among the replicas"
     stays, grows = change.leader_epoch == columns.leader_epoch[rows], change.leader_epoch > columns.leader_epoch[rows]
     # The leader that requested its ISR keeps its epoch; brokers accept a LeaderAndIsr only with a higher one.
     if change.requests is changes.RequestsToBrokers.METADATA_ONLY:
@@ -167,8 +167,3 @@ def check_states(cluster: Cluster, change: changes.PartitionStates) -> None:
         assert bool((contained_in(change.elr, replicas) == eligible).all()), (
             "C20: an eligible replica outside the replicas"
         )
-
-
-def _has_duplicates(ids: IntArray) -> bool:
-    ordered = np.sort(ids, axis=1)
-    return bool(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER)).any())

@@ -1,4 +1,6 @@
-"""Formats of znodes: one module for each kind of znode; all public names are also available here.
+"""Formats of znodes: one module for each kind of znode.
+
+All public names are also available here, except those of `partition_columns`: it loads numpy, which a light broker does not need.
 
 Decoding raises FormatError and no other exception, for any bytes. Encoding produces the bytes that Kafka 3.9.2 writes.
 """
@@ -53,11 +55,6 @@ from kafka_zookeeper.formats.notifications import (
     encode_isr_change,
     encode_log_dir_event,
 )
-from kafka_zookeeper.formats.partition_columns import (
-    PartitionColumns,
-    decode_partition_states,
-    encode_partition_states,
-)
 from kafka_zookeeper.formats.partition_states import (
     RECOVERED,
     RECOVERING,
@@ -88,7 +85,6 @@ __all__ = [
     "FeatureStatus",
     "FinalizedFeatures",
     "FormatError",
-    "PartitionColumns",
     "PartitionState",
     "ProducerIdBlock",
     "TopicAssignment",
@@ -108,7 +104,6 @@ __all__ = [
     "decode_isr_change",
     "decode_log_dir_event",
     "decode_partition_state",
-    "decode_partition_states",
     "decode_preferred_replica_election",
     "decode_producer_id_block",
     "decode_reassignment",
@@ -127,7 +122,6 @@ __all__ = [
     "encode_isr_change",
     "encode_log_dir_event",
     "encode_partition_state",
-    "encode_partition_states",
     "encode_preferred_replica_election",
     "encode_producer_id_block",
     "encode_reassignment",

@@ -105,7 +105,7 @@ class ControlPlane(Protocol):
 
     @property
     def of_brokers(self) -> Mapping[ApiKey, VersionRange]:
-        """Requests of a controller or of brokers that `forward` answers too, on the listener of brokers."""
+        """Requests of a controller that `forward` answers too, on the listener of brokers. They come before `start` has returned."""
 
     @property
     def forwarded(self) -> Mapping[ApiKey, VersionRange]:

@@ -52,7 +52,10 @@ def needs(apis: Mapping[ApiKey, Api], forwarded: Mapping[ApiKey, VersionRange]) 
 
 
 class Dispatch:
-    """Handler of one listener. `started` is set when the broker serves: requests wait for it."""
+    """Handler of one listener.
+
+    `started` is set when the broker serves. All requests wait for it but those of the controller, which bring the metadata.
+    """
 
     def __init__(
         self,
@@ -69,6 +72,7 @@ class Dispatch:
         self._started = started
         self._apis = apis
         self._of_controller = of_controller or {}
+        self._early = {ApiKey.API_VERSIONS, *self._of_controller} if self._of_controller else set()
         self._forwarded = {**broker.control.forwarded, **self._of_controller}
         self._shown = {
             ApiKey.API_VERSIONS: API_VERSIONS,
@@ -81,10 +85,10 @@ class Dispatch:
 
     async def handle(self, peer: Peer, frame: Frame) -> Response | None:
         """Answer one request frame (a server's Handler, and its LargeHandler)."""
-        if not self._started.is_set():
-            await self._started.wait()
         try:
             header = codec.peek_header(frame)
+            if not self._started.is_set() and header.api_key not in self._early:
+                await self._started.wait()
             if header.api_key == ApiKey.API_VERSIONS:
                 return self._api_versions(header, bytes(frame))
             return await self._request(_known(header.api_key), peer, header, frame)

@@ -250,7 +250,7 @@ class BrokerProcess:
     def _not_ready_reason(self) -> str | None:
         if self._stopping.is_set():
             return "the broker is stopping"
-        return None if self._started.is_set() else "the logs are being loaded"
+        return None if self._started.is_set() else "the broker is starting"
 
     async def _open_listeners(self, stack: AsyncExitStack, broker: Broker) -> None:
         buffers, channel = Buffers(ServerLimits().max_buffered_bytes), request_channel(self.settings.values)

@@ -7,14 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_zookeeper.formats import (
-    FormatError,
-    PartitionState,
-    decode_partition_state,
-    decode_partition_states,
-    encode_partition_state,
-    encode_partition_states,
-)
+from kafka_zookeeper.formats import FormatError, PartitionState, decode_partition_state, encode_partition_state
+from kafka_zookeeper.formats.partition_columns import decode_partition_states, encode_partition_states
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 USUAL = st.builds(

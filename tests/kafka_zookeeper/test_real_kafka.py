@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from kafka_zookeeper import formats, paths
-from kafka_zookeeper.formats import decode_partition_states, encode_partition_states
+from kafka_zookeeper.formats.partition_columns import decode_partition_states, encode_partition_states
 from kafka_zookeeper.session import ZooKeeperSession
 from lab.cluster import KafkaCluster
 from tests.kafka_zookeeper.conftest import OpenSession

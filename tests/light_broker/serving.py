@@ -1,7 +1,7 @@
 """A standalone broker in the process of the test, on a free port."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,17 +15,24 @@ HOST = "127.0.0.1"
 TIMEOUT_MS = 20_000
 BASE = {"node.id": "1", "listeners": f"PLAINTEXT://{HOST}:0", "offsets.topic.num.partitions": "1"}
 
+IsOpen = Callable[[BrokerProcess], object]
+
+
+def is_serving(process: BrokerProcess) -> bool:
+    """Whether a broker answers requests."""
+    return process.is_serving
+
 
 @asynccontextmanager
 async def standalone(
-    folder: Path, settings: Mapping[str, str] | None = None, *, metrics: bool = False
+    folder: Path, settings: Mapping[str, str] | None = None, *, metrics: bool = False, is_open: IsOpen = is_serving
 ) -> AsyncIterator[BrokerProcess]:
-    """Yield a broker that serves, with its data in `folder`; it is stopped at the end."""
+    """Yield a broker with its data in `folder` when `is_open` is true of it; it is stopped at the end."""
     read = read_settings({**BASE, "log.dirs": str(folder), **(settings or {})})
     process = BrokerProcess(read.settings, ProcessOptions(metrics_port=0 if metrics else None))
     running = asyncio.create_task(process.run())
     try:
-        while not process.is_serving:
+        while not is_open(process):
             assert not running.done(), await running
             await asyncio.sleep(0)
         yield process

@@ -19,6 +19,7 @@ from controller_core.model import NO_BROKER, NO_EPOCH, Cluster, Move, Replicas, 
 from controller_core.model.columns import unpad
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
 from kafka_zookeeper import formats, paths
+from kafka_zookeeper.formats import partition_columns
 from kafka_zookeeper.writes import ANY_VERSION, Create, Delete, Operation, SetData
 
 
@@ -120,7 +121,7 @@ def _states(cluster: Cluster, change: changes.PartitionStates, present: Abstract
     """Write partition states, one group each; a partition's first state is created together with its parent."""
     counts = (change.isr != NO_BROKER).sum(axis=1)
     offsets = np.concatenate(([0], np.cumsum(counts)))
-    documents = formats.encode_partition_states(
+    documents = partition_columns.encode_partition_states(
         change.leader,
         change.leader_epoch,
         cluster.controller_epoch,

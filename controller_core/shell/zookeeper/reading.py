@@ -16,6 +16,7 @@ from controller_core.shell.pace import Pauses
 from controller_core.shell.zookeeper.validation import check_assignment, is_valid_state
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
 from kafka_zookeeper import formats, paths
+from kafka_zookeeper.formats import partition_columns
 from kafka_zookeeper.formats.producer_ids import INT64_MAX
 from kafka_zookeeper.session import Node, ZooKeeperSession
 
@@ -128,7 +129,7 @@ async def read_states(
     names = cluster.names_of(rows)
     where = [paths.partition_state(*name) for name in names]
     nodes = await session.multi_get(where)
-    columns = formats.decode_partition_states(where, [None if node is None else node.data for node in nodes])
+    columns = partition_columns.decode_partition_states(where, [None if node is None else node.data for node in nodes])
     for place, error in columns.errors.items():
         log.error(
             "Ignoring partition state that cannot be decoded", extra={**_partition(names[place]), "error": str(error)}

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from controller_core.model import BoolArray, IntArray
-from controller_core.model.columns import any_of
+from controller_core.model.columns import any_of, repeats
 from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER, NO_LEADER
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.documents import FormatError, shown
@@ -43,8 +43,6 @@ def is_valid_state(
     The ISR is not empty and lists each member once; the leader is a member or there is none. With `shares_a_replica`, at least one
     member is a replica.
     """
-    ordered = np.sort(isr, axis=1)
-    distinct = ~any_of((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER))
     known = np.zeros(len(isr), dtype=np.bool_)
     for member in isr.T:
         is_replica = any_of(replicas == member[:, None]) if shares_a_replica else True
@@ -52,5 +50,5 @@ def is_valid_state(
     led = (leader == NO_LEADER) | ((leader >= 0) & any_of(isr == leader[:, None]))
     in_range = (isr.min(axis=1) >= NO_BROKER) & (isr.max(axis=1) <= MAX_BROKER_ID)
     epochs = (leader_epoch >= 0) & (leader_epoch <= MAX_LEADER_EPOCH)
-    valid: BoolArray = distinct & known & led & in_range & epochs
+    valid: BoolArray = ~repeats(isr) & known & led & in_range & epochs
     return valid

@@ -57,6 +57,8 @@ from light_broker.core.metadata_view import (
 
 log = logging.getLogger(__name__)
 
+METADATA_WAIT_S = 2.0
+"""Longest time from the registration until the controller has sent the metadata and the roles. After it clients get responses as from Kafka, which does not wait."""
 RETRY_S = 1.0
 """Pause before another session is opened, or a failed read is repeated."""
 SESSION_GRACE_S = 1.0
@@ -121,7 +123,9 @@ class ZooKeeperControl:
         self._configured: set[str] = set()
         """Topics whose configs were read."""
         self._news = asyncio.Event()
-        """Set by the next change of the metadata, and then replaced."""
+        """Set by the next change of the metadata or of a role, and then replaced."""
+        self._registered = asyncio.Event()
+        """Requests of the controller wait for it: before it they are for an earlier process with this broker id."""
 
     @classmethod
     async def open(cls, options: ZooKeeperOptions, broker_id: int) -> "ZooKeeperControl":
@@ -158,7 +162,10 @@ class ZooKeeperControl:
         return VERSIONS
 
     async def start(self, broker: BrokerSide) -> None:
-        """Read the configs, ACLs and users, and register."""
+        """Read the configs, ACLs and users, register, and wait for what the controller sends.
+
+        Without it clients would read that a topic does not exist or has no leader, and some ask again only seconds later.
+        """
         self._side = broker
         self._requests = ControllerRequests(broker, self, self._broker_id)
         try:
@@ -168,6 +175,10 @@ class ZooKeeperControl:
             await self._register(patience_s)
         except ZooKeeperError as error:
             raise ControlPlaneError(ErrorCode.NETWORK_EXCEPTION, f"Failed to register in ZooKeeper: {error}") from error
+        self._registered.set()
+        if not await self._until(self._requests.is_complete, METADATA_WAIT_S):
+            words = "Serving before the controller has sent the metadata and the roles of all partitions here"
+            log.warning(words, extra={"waited_s": METADATA_WAIT_S})
         self._following = asyncio.create_task(self._follow(notifications), name="follow ZooKeeper")
 
     async def failed(self) -> None:
@@ -225,20 +236,26 @@ class ZooKeeperControl:
             else each
             for each in answer["topics"]
         ]
-        await self._until_known({each["name"] for each in results if each["error_code"] == ErrorCode.NONE})
+        created = {each["name"] for each in results if each["error_code"] == ErrorCode.NONE}
+        await self._until(lambda: created <= self.view.topics.keys(), CREATION_WAIT_S)
         return {**answer, "topics": results}
 
-    async def _until_known(self, names: Collection[str]) -> None:
+    async def _until(self, is_known: Callable[[], bool], wait_s: float) -> bool:
+        """Wait for metadata, and return whether it came."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(CREATION_WAIT_S):
-                while not set(names) <= self.view.topics.keys():
+            async with asyncio.timeout(wait_s):
+                while not is_known():
                     await self._news.wait()
+        return is_known()
 
     async def forward(self, key: ApiKey, context: RequestContext, body: Body) -> Body:
         """Answer a request of a client, or of the controller."""
         if key in VERSIONS:
+            await self._registered.wait()
             assert self._requests is not None
-            return await self._requests.handle(key, context.api_version, body)
+            answer = await self._requests.handle(key, context.api_version, body)
+            self._notify()
+            return answer
         parts = self._require_parts()
         if key in OWN:
             changes = ConfigChanges(self._session, self.view, parts.settings())
@@ -260,6 +277,9 @@ class ZooKeeperControl:
         self.view = view
         if self._side is not None:
             self._side.set_view(view)
+        self._notify()
+
+    def _notify(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
 

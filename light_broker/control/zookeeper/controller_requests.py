@@ -19,7 +19,7 @@ from kafka_wire.errors import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import BrokerSide
 from light_broker.control.zookeeper.state import partition_of, with_partitions, with_topic_ids, with_update
-from light_broker.core.metadata_view import NO_EPOCH, BrokerView, MetadataView, PartitionView
+from light_broker.core.metadata_view import NO_EPOCH, NO_LEADER, BrokerView, MetadataView, PartitionView
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +92,22 @@ class ControllerRequests:
         if key is ApiKey.UPDATE_METADATA:
             return {"error_code": answer["error_code"]}
         return _by_topic_ids(body, answer) if key is ApiKey.LEADER_AND_ISR and version >= IDS_FROM else answer
+
+    def is_complete(self) -> bool:
+        """Return whether the controller has sent what it sends to a broker that starts: the metadata, the roles, and elected leaders.
+
+        Source: KafkaController.onBrokerStartup.
+        """
+        view = self._metadata.view
+        if self._broker_id not in view.brokers:
+            return False
+        return not any(
+            TopicPartition(topic.name, number) not in self._hosted
+            or (state.leader == NO_LEADER and self._broker_id in state.isr)
+            for topic in view.topics.values()
+            for number, state in enumerate(topic.partitions)
+            if self._broker_id in state.replicas
+        )
 
     def directory_failed(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget the roles of partitions whose log directory failed: the next LeaderAndIsr is answered by their logs."""

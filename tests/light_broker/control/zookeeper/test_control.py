@@ -63,6 +63,12 @@ class Side(Recording):
         self.changed.set()
 
 
+@pytest.fixture(autouse=True)
+def no_wait_for_a_controller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test here has a controller, for whose metadata a start waits."""
+    monkeypatch.setattr("light_broker.control.zookeeper.control.METADATA_WAIT_S", 0)
+
+
 @asynccontextmanager
 async def started(connect: str, side: Side, broker_id: int = BROKER_ID) -> AsyncIterator[ZooKeeperControl]:
     """Yield a control plane whose broker is registered."""

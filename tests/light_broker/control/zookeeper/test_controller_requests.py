@@ -13,7 +13,7 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.zookeeper.controller_requests import EPOCH_DURING_DELETE, VERSIONS, ControllerRequests
-from light_broker.core.metadata_view import BrokerView, Endpoint, MetadataView, PartitionView
+from light_broker.core.metadata_view import NO_LEADER, BrokerView, Endpoint, MetadataView, PartitionView
 
 ME, OTHER, MY_EPOCH = 1, 2, 50
 ORDERS = UUID(int=7)
@@ -56,7 +56,7 @@ class Conversation:
 
     def __init__(self) -> None:
         self.broker = Recording()
-        self._requests = ControllerRequests(self.broker, self.broker, ME)  # type: ignore[arg-type] - a part of BrokerSide
+        self.requests = ControllerRequests(self.broker, self.broker, ME)  # type: ignore[arg-type] - a part of BrokerSide
 
     def send(
         self, key: ApiKey, *, version: int | None = None, epoch: int = 1, broker_epoch: int = MY_EPOCH, **body: object
@@ -65,7 +65,7 @@ class Conversation:
         at = VERSIONS[key][1] if version is None else version
         whole = {"controller_id": OTHER, "controller_epoch": epoch, "broker_epoch": broker_epoch, **body}
         decoded = codec.decode(key.message + "Request", at, codec.encode(key.message + "Request", at, whole))
-        answer = asyncio.run(self._requests.handle(key, at, decoded))
+        answer = asyncio.run(self.requests.handle(key, at, decoded))
         return codec.decode(key.message + "Response", at, codec.encode(key.message + "Response", at, answer))
 
     def roles(
@@ -219,6 +219,38 @@ def test_a_topic_whose_partitions_are_deleted_is_gone() -> None:
     assert len(one.broker.view.topics["orders"].partitions) == 1
     one.metadata(0, leader=-2)
     assert (one.broker.view.topics, one.broker.view.topic_names_by_id) == ({}, {})
+
+
+def test_a_start_is_complete_with_the_metadata_and_a_role_in_each_partition_here() -> None:
+    """KafkaController.onBrokerStartup: UpdateMetadata, then LeaderAndIsr."""
+    one = Conversation()
+    at_first = one.requests.is_complete()
+    one.metadata(0)
+    with_metadata = one.requests.is_complete()
+    one.roles(leader_epoch=4)
+
+    assert (at_first, with_metadata, one.requests.is_complete()) == (False, False, True)
+
+
+def test_a_start_is_not_complete_while_a_leader_is_to_be_elected() -> None:
+    """The controller elects this broker next, since it is in the ISR."""
+    one = Conversation()
+    one.metadata(0, leader=NO_LEADER)
+    one.roles(leader_epoch=3, leader=NO_LEADER)
+    before = one.requests.is_complete()
+    one.metadata(0)
+    one.roles(leader_epoch=4)
+
+    assert (before, one.requests.is_complete()) == (False, True)
+
+
+def test_without_partitions_a_start_is_complete_with_the_metadata() -> None:
+    """There is nothing to lead or follow."""
+    one = Conversation()
+
+    one.metadata()
+
+    assert one.requests.is_complete()
 
 
 def test_version_4_of_leader_and_isr_answers_by_names() -> None:

@@ -1,5 +1,6 @@
 """The process of a light broker in ZooKeeper mode, without a controller: what the test sends is the controller's."""
 
+import asyncio
 from pathlib import Path
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from tests.light_broker.serving import client_of, standalone, topics_of
 pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(60)]
 
 TOPIC_ID = UUID(int=9)
+WAIT = "light_broker.control.zookeeper.control.METADATA_WAIT_S"
 AUTHORIZER = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
 
 
@@ -50,6 +52,37 @@ async def test_a_controller_makes_the_broker_the_leader_of_a_topic(
     assert metadata["error_code"] == ErrorCode.NONE
     assert topics["orders"]["partitions"][0]["leader_id"] == 1
     assert (tmp_path / "orders-0").is_dir()
+
+
+async def test_a_client_waits_until_the_controller_has_sent_the_metadata(
+    zookeeper: ZooKeeperServer, chroot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ControlPlane.start: before it, clients would read that the topic does not exist. Requests of the controller do not wait."""
+    monkeypatch.setattr(WAIT, 30)
+    async with (
+        standalone(tmp_path, settings_of(zookeeper, chroot), is_open=lambda one: one.ports) as process,
+        client_of(process) as client,
+        client_of(process) as controller,
+    ):
+        asked = asyncio.create_task(topics_of(client))
+        roles, _ = await send_topic(controller, "orders")
+        was_done = asked.done()
+        topics = await asked
+
+    assert roles["topics"][0]["partition_errors"][0]["error_code"] == ErrorCode.NONE
+    assert not was_done
+    assert set(topics) == {"orders"}
+
+
+async def test_without_a_controller_clients_get_responses_after_a_while(
+    zookeeper: ZooKeeperServer, chroot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As from Kafka, whose metadata is empty then."""
+    monkeypatch.setattr(WAIT, 0.2)
+    async with standalone(tmp_path, settings_of(zookeeper, chroot)) as process, client_of(process) as node:
+        topics = await topics_of(node)
+
+    assert topics == {}
 
 
 async def test_a_caller_without_cluster_action_is_no_controller(
