@@ -5,7 +5,7 @@
     make soak ARGS="--minutes 0 --front-minutes 0 --properties"    only tests: more examples, and those that `make test` leaves out
     make soak ARGS="--repeat 20"                 nothing but all live tests, 20 times, alongside two busy processes
     make soak ARGS="--quorum --minutes 10"       nothing but faults of quorums of Java and Steward voters
-    make soak ARGS="--light --kills 200"         nothing but kills of light brokers under load, without Java
+    make soak ARGS="--light --kills 200"         nothing but kills, full and slow disks of light brokers under load
     make soak ARGS="--mixed --faults 60"         nothing but kills, freezes and cut networks of brokers of Kafka and a light broker
     make soak ARGS="--analytics"                 nothing but faults of the balance analytics; `--analytics NAME` runs some
 
@@ -32,7 +32,7 @@ from bench.front.fuzz import fuzz
 from bench.soaking import faults, invariants, repeats, snapshot
 from bench.soaking.balance.soak import NAMES, soak_analytics
 from bench.soaking.invariants import BrokenError
-from bench.soaking.light import KILLS, soak_light
+from bench.soaking.light import DISK_FAULTS, KILLS, soak_light
 from bench.soaking.mixed import FAULTS, soak_mixed
 from bench.soaking.quorum import soak_quorum
 from bench.soaking.requests import Administrator
@@ -169,8 +169,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     words = "run only the tests on clusters and on a Kubernetes API, so many times, alongside busy processes"
     parser.add_argument("--repeat", type=int, default=0, metavar="ROUNDS", help=words)
-    parser.add_argument("--light", action="store_true", help="run only kills of light brokers under load")
-    parser.add_argument("--kills", type=int, default=KILLS, help=f"number of these kills (default: {KILLS})")
+    parser.add_argument("--light", action="store_true", help="run only faults of light brokers under load")
+    parser.add_argument("--kills", type=int, default=KILLS, help=f"with --light: number of kills (default: {KILLS})")
+    words = f"with --light: number of full and slow disks (default: {DISK_FAULTS})"
+    parser.add_argument("--disk-faults", type=int, default=DISK_FAULTS, help=words)
     words = (
         "run only kills, freezes and cut networks of brokers of Kafka 4.3 and a light broker that replicate each other"
     )
@@ -178,7 +180,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--stewards", action="store_true", help="with --mixed: under three controllers of Steward, which fail too"
     )
-    parser.add_argument("--faults", type=int, default=FAULTS, help=f"number of these faults (default: {FAULTS})")
+    parser.add_argument(
+        "--faults", type=int, default=FAULTS, help=f"with --mixed: number of faults (default: {FAULTS})"
+    )
     parser.add_argument("--quorum", action="store_true", help="run only faults of quorums, for --minutes")
     words = f"run only faults of the balance analytics: all, or some of {', '.join(NAMES)}"
     parser.add_argument("--analytics", nargs="*", choices=NAMES, metavar="NAME", help=words)
@@ -238,7 +242,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.repeat > 0:
         return repeats.repeat(options.repeat)
     if options.light:
-        return soak_light(options.kills, options.seed)
+        return soak_light(options.kills, options.disk_faults, options.seed)
     if options.mixed:
         return soak_mixed(options.faults, options.seed, stewards=options.stewards)
     if options.quorum:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 
+from lab import slow_disk
 from lab.folder import lab_folder
 from lab.http_get import http_get
 from lab.java_process import write_properties
@@ -14,6 +15,7 @@ from lab.kafka import CLIENT, INTERNAL, SESSION_TIMEOUT_MS
 from lab.kraft import CONTROLLER, new_id
 from lab.ports import free_port
 from lab.process import Process
+from lab.slow_disk import SlowDisk
 from lab.steward import steward_command, steward_environment
 from lab.waiting import wait_until
 from lab.zookeeper import ZooKeeperServer
@@ -130,10 +132,12 @@ class KRaftLightBroker(Process):
         settings: Mapping[str, str] | None = None,
         listeners: Mapping[str, str] | None = None,
         port: int | None = None,
+        with_slow_disk: bool = False,
     ) -> None:
         """Prepare it in `folder`, with formatted directories; `quorum` are its static voters, `settings` override those of this lab.
 
-        `listeners` are additional ones: names and security protocols. `port` is that of clients, a free one by default.
+        `listeners` are additional ones: names and security protocols. `port` is that of clients, a free one by default. `with_slow_disk`
+        lets `disk` delay its calls, each of which then looks for the delay: not for measurements.
         """
         self.broker_id = broker_id
         self.port, self.metrics_port = port or free_port(), free_port()
@@ -158,7 +162,11 @@ class KRaftLightBroker(Process):
             names = {"version": "1", "cluster.id": cluster_id, "node.id": str(broker_id)}
             write_properties(log_dir / "meta.properties", {**names, "directory.id": new_id()})
         command = [*steward_command("broker"), str(self.config), "--metrics-port", str(self.metrics_port)]
-        super().__init__(f"light-broker-{broker_id}", command, folder, environment=steward_environment())
+        environment, control = steward_environment(), folder / f"light-broker-{broker_id}.slow"
+        self.disk = SlowDisk(control)
+        if with_slow_disk:
+            environment = slow_disk.environment(control, environment)
+        super().__init__(f"light-broker-{broker_id}", command, folder, environment=environment)
 
     @property
     def address(self) -> str:

@@ -17,9 +17,9 @@ LightCluster = ReplicatedCluster[KRaftLightBroker]
 
 @contextlib.contextmanager
 def light_cluster(
-    broker_ids: Sequence[int] = BROKERS, *, settings: Mapping[str, str] | None = None
+    broker_ids: Sequence[int] = BROKERS, *, settings: Mapping[str, str] | None = None, with_slow_disks: bool = False
 ) -> Iterator[LightCluster]:
-    """Yield a running cluster; everything ends with the block. `settings` are further ones of each broker."""
+    """Yield a running cluster; everything ends with the block. `settings` are further ones of each broker, whose disks can become slow `with_slow_disks`."""
     times = {"broker.session.timeout.ms": str(SESSION_TIMEOUT_MS)}
     with (
         quorum((), stewards=(CONTROLLER_ID,), settings=times, features=FEATURES) as controllers,
@@ -34,6 +34,7 @@ def light_cluster(
                 cluster_id=controllers.plan.cluster_id,
                 quorum=voters,
                 settings={"offsets.topic.replication.factor": str(len(broker_ids)), **(settings or {})},
+                with_slow_disk=with_slow_disks,
             )
             stack.callback(light.kill)
             cluster[broker_id] = light
