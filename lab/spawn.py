@@ -40,6 +40,9 @@ except OSError as error:
 
 REASON_BYTES = 4096
 
+NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+"""Removed from the environment: without bytecode each Steward process compiles its modules, a third of the start that its users have."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Request:
@@ -98,7 +101,7 @@ def _serve() -> None:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     cwd=request.folder,
-                    env=dict(request.environment),
+                    env={name: value for name, value in request.environment.items() if name != NO_BYTECODE},
                     start_new_session=True,
                     pass_fds=[request.report],
                 )

@@ -33,6 +33,7 @@ from lab import failures
 from lab.interruption import end_as_by_ctrl_c
 from lab.prepare import NEEDS
 from lab.retries import retry
+from lab.spawn import NO_BYTECODE
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -99,10 +100,6 @@ DURATIONS = ("--durations=15", "--durations-min=5")
 PLAIN_TRACEBACKS = {"PYTHONNODEBUGRANGES": "1"}
 """Tracebacks without carets, for which Python would parse source lines. If the garbage collector formats a traceback with carets while
 Python 3.11 parses a file, the parser raises SystemError (CPython issue 106905), which ends the whole run of pytest."""
-
-NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
-"""Removed from the environment of the runs: without bytecode, each of the hundred Steward processes that tests start compiles its modules,
-which is half of its start time, and each run of pytest rewrites the assertions of all its tests."""
 
 RETRY_FAILED = "--retry-failed"
 
@@ -279,7 +276,7 @@ def _start(
     command = [*prefix, sys.executable, "-m", "pytest", *arguments]
     output = subprocess.PIPE if piped else None
     environment = {**os.environ, **PLAIN_TRACEBACKS}
-    environment.pop(NO_BYTECODE, None)
+    environment.pop(NO_BYTECODE, None)  # each run of pytest would rewrite the assertions of all its tests
     return subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=output, text=True, errors="replace", start_new_session=is_session
     )
