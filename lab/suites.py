@@ -9,7 +9,7 @@
 
 Options apply to every run. Arguments that are files, folders or tests (`tests/lab`, `tests/x.py::test_y`) start one plain run instead.
 
-`--quick` runs only tests that need no JVM, no cluster and no Helm, in two runs side by side: about a minute on two processors. It leaves
+`--quick` runs only tests that need no JVM, no cluster and no Helm, in three runs side by side: 80 s on two processors. It leaves
 out tests with one of the marks in `lab.prepare.NEEDS` or with the mark `slow`, and runs few examples of each property.
 
 `--retry-failed`, which CI sets, repeats each failed test that starts processes once, after all runs have ended (lab.retries).
@@ -109,23 +109,28 @@ QUICK_MARKS = ("-m", f"not ({' or '.join([*NEEDS, 'slow'])})")
 
 QUICK_ENVIRONMENT = {"HYPOTHESIS_PROFILE": "brief", "KAFKA_WIRE_EFFORT": "0.1"}
 
-QUICK_HALF = (
+QUICK_OPERATORS = (
     "tests/balance_analytics",
-    "tests/controller_core/decisions",
-    "tests/controller_core/rules",
-    "tests/controller_core/views",
-    "tests/controller_core/zookeeper_mode",
     "tests/kafka_operator",
     "tests/kafka_zookeeper",
     "tests/reconciler",
     "tests/spark_operator",
     "tests/steward",
 )
-"""About half of the work of `--quick`, for one of its two runs; the other run has the rest."""
+QUICK_BROKER = (
+    "tests/controller_core/decisions",
+    "tests/controller_core/rules",
+    "tests/kafka_log",
+    "tests/kafka_metadata",
+    "tests/kafka_node",
+    "tests/kafka_wire",
+    "tests/light_broker",
+)
+"""Each is about a third of the work of `--quick`, and one of its three runs: a test that waits leaves a processor to the others."""
 
 HELP = f"""usage: make test ARGS="[{QUICK}] [{RETRY_FAILED}] [pytest's options] [files, folders or tests]"
 
-  {QUICK}           only tests that need no JVM, no cluster and no Helm: about a minute
+  {QUICK}           only tests that need no JVM, no cluster and no Helm: 80 s on two processors
   {RETRY_FAILED}    run a failed test that starts processes once more, after the others
   -k reassignment   tests whose names contain a word; pytest --help lists pytest's own options
   tests/kafka_wire/test_schema.py::test_names_are_converted_to_snake_case
@@ -202,8 +207,8 @@ def _texts(root: Path, folder: str) -> dict[str, str]:
 
 def quick_parts() -> tuple[Part, ...]:
     """Return the runs of `--quick`; none has the tests on whole clusters."""
-    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *QUICK_HALF)]
-    return (Part("half", QUICK_HALF), Part("rest", ["tests", *ignored]))
+    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *QUICK_OPERATORS, *QUICK_BROKER)]
+    return (Part("operator", QUICK_OPERATORS), Part("broker", QUICK_BROKER), Part("rest", ["tests", *ignored]))
 
 
 def names_tests(arguments: Sequence[str]) -> bool:

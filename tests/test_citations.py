@@ -107,6 +107,7 @@ def test_the_index_of_decisions_is_complete() -> None:
     assert [line for line in (ROOT / "docs" / "adr" / "README.md").read_text().splitlines() if "](0" in line] == titles
 
 
+@pytest.mark.slow
 def test_every_cited_document_exists() -> None:
     """By its path from the root, from `docs/`, or from the folder of the file that cites it."""
     missing = sorted(
@@ -142,6 +143,7 @@ def test_files_of_all_kinds_are_read(path: str) -> None:
     assert path in texts()
 
 
+@pytest.mark.slow
 def test_no_file_cites_notes_from_outside_the_repository() -> None:
     """Readers have the repository and Kafka's own documents."""
     found = [

@@ -10,6 +10,8 @@ import pytest
 from lab import tested_on
 from lab.shown import BEGIN, COMMAND, PAGES, generated, marked, numbers_in
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 
 FEATURES, INVARIANTS = ((ROOT / page).read_text(encoding="utf-8") for page in PAGES)

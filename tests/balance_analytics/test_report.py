@@ -178,6 +178,7 @@ def test_metrics_are_valid_for_the_parser_of_prometheus() -> None:
     assert families["steward_balance_disk_full_days"].samples[0].value == 4.0
 
 
+@pytest.mark.slow
 def test_the_report_of_generated_load_has_moves_that_reduce_skew() -> None:
     """From load to files: the skew that the study measures decreases."""
     report, proposal = generated_report(SMALL)

@@ -90,6 +90,7 @@ def test_a_large_day_becomes_several_files_with_row_groups_by_time(day: Path, mo
     assert times == [(round_ms, round_ms) for round_ms in ROUNDS]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(
     st.sets(st.tuples(st.sampled_from("ab"), st.integers(0, 1_439)), max_size=12), st.integers(1, 9), st.integers(1, 9)

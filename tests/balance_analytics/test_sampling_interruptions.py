@@ -104,6 +104,7 @@ def test_two_samplers_that_compact_the_same_day_lose_no_row(day: Path) -> None:
         assert all(name.startswith("day-") for name in names(copy)), moment
 
 
+@pytest.mark.slow
 def test_a_file_that_appears_in_the_meantime_is_kept_at_any_step(day: Path) -> None:
     """A late sample, and a sample that another process stores again with another content: only what was read is deleted."""
     late, again = ROUNDS[-1] + MINUTE_MS, ROUNDS[1]

@@ -185,6 +185,7 @@ async def test_data_of_a_broker_that_left_the_metadata_is_missing() -> None:
     assert column(found.samples, "end_offset", "orders") == [100, 101, UNKNOWN, 103]
 
 
+@pytest.mark.slow
 async def test_a_silent_broker_does_not_delay_a_sample_past_the_request_timeout() -> None:
     """It accepts requests and does not respond; the sample contains the data of the other brokers."""
     async with linked(settings=NodeSettings(request_timeout_ms=500)) as (cluster, client):

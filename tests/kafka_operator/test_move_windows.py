@@ -160,6 +160,7 @@ def test_a_rollback_and_a_cancel_wait_for_no_window() -> None:
     assert isinstance(decide(replace(back, status=begun), seen), Submit)
 
 
+@pytest.mark.slow
 @pytest.mark.shows("E16")
 @in_virtual_time
 async def test_moves_start_in_windows_only_and_no_throttle_is_left_between_them() -> None:

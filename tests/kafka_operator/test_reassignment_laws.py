@@ -301,6 +301,7 @@ def test_base_and_plan_and_rollback_is_base(
     assert ({}, before) == (cluster.moves, cluster.settings())
 
 
+@pytest.mark.slow
 @pytest.mark.shows("E16")
 @settings(max_examples=150, deadline=None)
 @given(stories(), NUMBERS, CRASHES, SPANS)

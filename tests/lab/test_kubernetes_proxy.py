@@ -93,6 +93,7 @@ async def test_nothing_is_changed_without_a_rule(passing: tuple[Server, Kubernet
     assert [(call.method, call.watch) for call in proxy.calls] == [("PATCH", False)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "error", "effects"),
     [
@@ -125,6 +126,7 @@ async def test_each_fault_has_its_effect(
     assert proxy.injected == {fault: 1}
 
 
+@pytest.mark.slow
 async def test_a_retry_after_header_is_respected(
     passing: tuple[Server, KubernetesProxy, KubeClient],
 ) -> None:

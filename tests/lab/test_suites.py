@@ -45,6 +45,7 @@ def test_named_tests_are_one_plain_run(*, expected: bool, arguments: list[str]) 
     assert names_tests(arguments) == expected
 
 
+@pytest.mark.slow
 def test_each_file_of_tests_is_in_one_run() -> None:
     """None is left out, and none runs twice."""
     runs = [_files_of(part) for part in parts()]

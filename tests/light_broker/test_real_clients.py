@@ -131,6 +131,7 @@ def test_kafka_python_produces_and_consumes(broker: LightBroker) -> None:
     assert (offsets, values, ends) == (list(range(COUNT)), list(range(COUNT)), (0, COUNT))
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_stopped_marks_its_folder_as_clean() -> None:
     """SIGTERM, with a record that is only in memory: Kafka skips the recovery of such a folder (LogManager.shutdown, CleanShutdownFileHandler)."""
     with light_broker({"num.partitions": "1"}) as stopped:

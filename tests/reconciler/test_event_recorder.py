@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from kafka_operator import kinds
 from reconciler.decide.steps import ResourceEvent
 from reconciler.engine.event_recorder import BURST, MAX_BUCKETS, REFILL_S, EventRecorder
@@ -57,6 +59,7 @@ def test_the_same_event_has_the_same_name_in_every_process() -> None:
     assert len({name(item) for item in (event, *others)}) == 4
 
 
+@pytest.mark.slow
 async def test_what_is_remembered_is_bounded() -> None:
     """A limit on everything."""
     kube = FakeKube(Gate())

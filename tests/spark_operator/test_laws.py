@@ -59,6 +59,7 @@ async def live(scripts: Sequence[DriverScript], happenings: Sequence[Happening],
     return world
 
 
+@pytest.mark.slow
 @pytest.mark.shows("O11")
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(SCRIPTS), min_size=1, max_size=4), HAPPENINGS)

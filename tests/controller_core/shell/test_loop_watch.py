@@ -13,6 +13,7 @@ LIMIT_S = 0.4
 PATIENCE_S = 60
 
 
+@pytest.mark.slow
 async def test_a_blocked_loop_gives_up_once(caplog: pytest.LogCaptureFixture) -> None:
     """While the loop is still blocked; the log names the blocking call."""
     given_up = threading.Event()
@@ -50,6 +51,7 @@ async def test_the_longest_stall_since_the_last_call_is_measured() -> None:
     watch.stop()
 
 
+@pytest.mark.slow
 async def test_a_failure_to_give_up_does_not_end_the_watch(caplog: pytest.LogCaptureFixture) -> None:
     """The next block is detected as well."""
     tried = threading.Semaphore(0)

@@ -69,6 +69,7 @@ def states(cluster: Cluster) -> dict[str, tuple[int, int, list[int]]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["controller", "front.front"])
 def test_the_loop_imports_no_zookeeper(module: str) -> None:
     """Neither the loop nor the front imports a module of ZooKeeper mode, directly or indirectly: KRaft mode passes its own."""

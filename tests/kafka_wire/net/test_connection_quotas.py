@@ -84,6 +84,7 @@ def test_the_rate_of_created_connections_is_that_of_kafka() -> None:
     assert rate.record(11.0) == 0.0
 
 
+@pytest.mark.slow
 async def test_above_the_rate_connections_wait_to_be_accepted(start_server, connect) -> None:
     """They are delayed by at most a window, not rejected; other connections are served in the meantime.
 

@@ -120,6 +120,7 @@ async def test_a_lost_connection_releases_its_requests(frame: bytes, start_serve
     assert (channel.used_bytes, channel.queued_requests) == (0, 0)
 
 
+@pytest.mark.slow
 async def test_a_connection_that_waits_is_neither_idle_nor_late(start_server, connect) -> None:
     """Its peer has sent a request in time; the timeouts of 1 s do not apply while the server does not read."""
     gate, channel = Gate(), RequestChannel(max_bytes=5_000)

@@ -257,6 +257,7 @@ async def test_a_node_authenticates_on_every_connection(start_listener) -> None:
     assert [first["cluster_id"], second["cluster_id"]] == ["User:alice"] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("right", [True, False])
 async def test_librdkafka_authenticates_only_with_the_right_password(
@@ -285,6 +286,7 @@ async def test_librdkafka_authenticates_only_with_the_right_password(
         assert ("User:alice", ApiKey.METADATA) not in server.handler.requests
 
 
+@pytest.mark.slow
 async def test_librdkafka_authenticates_again_and_continues(start_listener) -> None:
     """KIP-368 on the server, with a client of another implementation: one connection with several sessions."""
     from confluent_kafka.admin import AdminClient

@@ -197,6 +197,7 @@ def test_static_member_comes_back_without_a_rebalance(consumers: Callable[..., C
     assert revoked == []
 
 
+@pytest.mark.slow
 @pytest.mark.shows("B7")
 def test_offsets_survive_a_crash_and_kafka_reads_them(broker: LightBroker, consumers: Callable[..., Consumer]) -> None:
     """B7: an acknowledged commit is there after kill -9; DumpLogSegments decodes every record of `__consumer_offsets`."""

@@ -141,6 +141,7 @@ async def test_a_silent_broker_is_not_waited_for(world: World) -> None:
     assert not await world.channels.idle(PATIENCE_MS, silence_ms=1), "it is still silent for the next caller"
 
 
+@pytest.mark.slow
 async def test_a_broker_that_answers_is_waited_for_longer_than_a_silent_one(world: World) -> None:
     """Silence is measured for each request: a broker that processes its queue is not silent."""
     first, _ = world.brokers

@@ -141,6 +141,7 @@ async def test_authorized_request_with_invalid_body_closes_the_connection(
     assert handler.bodies == []
 
 
+@pytest.mark.slow
 async def test_all_isr_changes_of_a_broker_are_processed_in_slices(start_front: StartFront, connect: Connect) -> None:
     """A broker sends its pending changes in one request (DefaultAlterPartitionManager): 100,000 partitions here, 5.4 MB."""
     handler = Echo()

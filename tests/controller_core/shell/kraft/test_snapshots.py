@@ -66,6 +66,7 @@ async def test_a_controller_loads_its_snapshot_when_it_starts_again(member: Memb
     assert again.controller.cluster.features == machine.controller.cluster.features
 
 
+@pytest.mark.slow
 async def test_a_controller_registers_itself(member: Member) -> None:
     """KIP-919: DescribeCluster and upgrades of features need the registrations of controllers."""
     machine = await started(member)

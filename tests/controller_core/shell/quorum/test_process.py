@@ -136,6 +136,7 @@ async def test_an_append_needs_a_record(alone: Member) -> None:
         await alone.append()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the threshold is glibc's")
 def test_freed_memory_of_large_messages_stays_in_the_process() -> None:
     """mallopt(3): by default, each of these buffers is new memory of the system, with a page fault for every 4 KiB."""
@@ -171,6 +172,7 @@ def test_the_node_has_the_limits_of_its_log() -> None:
     assert limits(internal_metadata_max_batch_size_in_bytes="2000") == (2000, 8 << 20)
 
 
+@pytest.mark.slow
 @pytest.mark.shows("Q7", "Q16")
 async def test_the_others_elect_a_leader_after_a_crash_and_the_crashed_member_catches_up(three: list[Member]) -> None:
     """No committed record is lost."""
@@ -201,6 +203,7 @@ async def test_a_leader_that_stops_hands_over(three: list[Member]) -> None:
     assert second.node.epoch > epoch
 
 
+@pytest.mark.slow
 async def test_a_member_without_its_log_fetches_the_snapshot_of_the_leader(tmp_path: Path) -> None:
     """The snapshot arrives in parts, is checked, and replaces the log; then records follow."""
     leader, follower, snapshot = await leader_with_snapshot(tmp_path)
@@ -214,6 +217,7 @@ async def test_a_member_without_its_log_fetches_the_snapshot_of_the_leader(tmp_p
     await follower.crash()
 
 
+@pytest.mark.slow
 async def test_a_fetched_snapshot_with_a_wrong_checksum_is_rejected(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -63,6 +63,7 @@ async def upgraded(leader: Member, body: Body) -> Body:
         await asyncio.sleep(0.05)
 
 
+@pytest.mark.slow
 async def test_kraft_version_is_raised_while_the_quorum_runs(two: list[Member]) -> None:
     """KIP-853: a dry run changes nothing; the answer comes after the commit; a second request changes nothing more."""
     leader = await leader_of(two)
@@ -91,6 +92,7 @@ async def test_a_node_that_does_not_lead_is_not_the_controller(two: list[Member]
     assert answer["error_code"] == ErrorCode.NOT_CONTROLLER
 
 
+@pytest.mark.slow
 async def test_an_upgrade_that_is_not_committed_in_time_is_reported(two: list[Member]) -> None:
     """The record may be committed later."""
     leader = await leader_of(two)
@@ -134,6 +136,7 @@ def test_a_level_is_refused_for_kafkas_reasons(present: int, level: int, upgrade
     assert refusal(present, level, upgrade_type) == reason
 
 
+@pytest.mark.slow
 async def test_api_versions_list_the_level_in_effect(two: list[Member]) -> None:
     """SimpleApiVersionManager's features: a level of 0 is not listed as finalized; all nodes list the supported levels."""
     leader = await leader_of(two)

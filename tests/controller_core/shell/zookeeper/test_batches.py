@@ -95,6 +95,7 @@ async def test_a_thousand_states_are_written_in_few_transactions() -> None:
     assert {operations[0].path for operations in seen} == {paths.CONTROLLER_EPOCH}
 
 
+@pytest.mark.slow
 async def test_one_read_finds_that_all_states_are_stale() -> None:
     """There is no attempt for each of them."""
     world = await topic_of(499)

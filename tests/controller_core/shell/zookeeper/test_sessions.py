@@ -91,6 +91,7 @@ async def test_lost_controllership_is_acquired_again_when_it_is_available(runnin
     assert running.active_controller() == OWN_ID
 
 
+@pytest.mark.slow
 async def test_a_failed_term_releases_controllership_and_is_followed_by_another_one(
     running: RunningProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
