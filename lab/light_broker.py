@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 
-from lab import slow_disk
 from lab.folder import lab_folder
 from lab.http_get import http_get
 from lab.java_process import write_properties
@@ -162,10 +161,10 @@ class KRaftLightBroker(Process):
             names = {"version": "1", "cluster.id": cluster_id, "node.id": str(broker_id)}
             write_properties(log_dir / "meta.properties", {**names, "directory.id": new_id()})
         command = [*steward_command("broker"), str(self.config), "--metrics-port", str(self.metrics_port)]
-        environment, control = steward_environment(), folder / f"light-broker-{broker_id}.slow"
-        self.disk = SlowDisk(control)
+        environment = steward_environment()
+        self.disk = SlowDisk(folder / f"light-broker-{broker_id}.slow")
         if with_slow_disk:
-            environment = slow_disk.environment(control, environment)
+            environment = self.disk.environment(environment)
         super().__init__(f"light-broker-{broker_id}", command, folder, environment=environment)
 
     @property

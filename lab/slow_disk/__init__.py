@@ -1,6 +1,6 @@
 """A disk that becomes slow while a Python process runs: each call for its files then takes a random time.
 
-Python imports `sitecustomize` of this folder before the program (`environment`); it wraps the calls of `os` that read, write, cut and flush
+Python imports `sitecustomize` of this folder before the program (`SlowDisk.environment`); it wraps the calls of `os` that read, write, cut and flush
 files. Writing the longest time to the control file makes them slow, and deleting it ends that.
 """
 
@@ -16,16 +16,15 @@ MARK = "the lab's disk is slow"
 """The process writes this line to its standard error when the first call is delayed."""
 
 
-def environment(control: Path, base: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables `base` of a process, with which its disk can become slow."""
-    return {**base, "PYTHONPATH": f"{FOLDER}:{base['PYTHONPATH']}", CONTROL: str(control)}
-
-
 class SlowDisk:
     """Makes the disk of one process slow. Raises OSError."""
 
     def __init__(self, control: Path) -> None:
         self._control = control
+
+    def environment(self, base: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables `base` of the process, with which its disk can become slow."""
+        return {**base, "PYTHONPATH": f"{FOLDER}:{base['PYTHONPATH']}", CONTROL: str(self._control)}
 
     def begin(self, longest_s: float) -> None:
         """Delay each call from now on by up to this time."""

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
 
 from controller_core.model import Broker, Cluster, changes
+from controller_core.model.columns import any_of
 from controller_core.quorum_mode.sessions import Sessions
 from controller_core.shell.kraft.loader_metrics import LoaderMetrics
 from controller_core.shell.metrics import (
@@ -98,7 +99,7 @@ class KRaftMetrics:
         if not isinstance(change, changes.PartitionStates) or change.unclean is None:
             return
         self._unclean.inc(int(change.unclean.sum()))
-        eligible = (cluster.columns.elr_in(change.rows) == change.leader[:, None]).any(axis=1)
+        eligible = any_of(cluster.columns.elr_in(change.rows) == change.leader[:, None])
         self._elected_from_elr.inc(int((elected(cluster, change) & eligible).sum()))
 
     def timed_out(self) -> None:

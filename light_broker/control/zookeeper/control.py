@@ -246,7 +246,8 @@ class ZooKeeperControl:
             async with asyncio.timeout(wait_s):
                 while not is_known():
                     await self._news.wait()
-        return is_known()
+                return True
+        return False
 
     async def forward(self, key: ApiKey, context: RequestContext, body: Body) -> Body:
         """Answer a request of a client, or of the controller."""
