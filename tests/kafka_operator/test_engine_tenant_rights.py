@@ -244,21 +244,23 @@ async def test_a_right_revoked_between_check_and_change_changes_no_topic() -> No
     """O12: The right is asked once more right before the Admin call."""
     async with running() as world:
         allow(world, {"namespaces": [TEAM]})
-        await world.run(1)
-        create = world.kafka.create_topics
+        world.kube.apply(tenant_topic("orders", partitions=1))
+        await world.run(5)
+        before = world.kafka.shown("orders")
+        alter = world.kafka.alter_configs
 
         async def revoked_after_the_check(topics: Any, *, validate_only: bool = False) -> Any:
-            answer = await create(topics, validate_only=validate_only)
+            answer = await alter(topics, validate_only=validate_only)
             if validate_only:
                 allow(world)
                 await asyncio.sleep(0.1)
             return answer
 
-        world.kafka.create_topics = revoked_after_the_check  # type: ignore[method-assign]
-        world.kube.apply(tenant_topic("orders"))
+        world.kafka.alter_configs = revoked_after_the_check  # type: ignore[method-assign]
+        world.kube.apply(tenant_topic("orders", partitions=2, config={"retention.ms": "1000"}))
         await world.run(5)
 
-        assert world.kafka.topics == {}
+        assert world.kafka.shown("orders") == before
         assert world.kube.ready(topic_key("orders"))[1] == "NotAllowed"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.kube.login import LoginError, configuration, connection_info, current_namespace
+from reconciler.kube.login import LoginError, configuration, connection_info, current_namespace, has_proxy
 
 
 def kubeconfig(folder: Path, **user: str) -> Path:
@@ -44,6 +44,20 @@ async def test_a_user_without_a_token_has_none(tmp_path: Path) -> None:
     info = await connection_info(await configuration(kubeconfig(tmp_path), None))
 
     assert (info.token, info.scheme) == (None, None)
+
+
+async def test_a_proxy_of_the_environment_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by kubectl: HTTPS_PROXY and NO_PROXY. Without one the session does not read the environment before each request."""
+    for name in ("https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    without = await configuration(kubeconfig(tmp_path), None)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    behind = await configuration(kubeconfig(tmp_path), None)
+    monkeypatch.setenv("NO_PROXY", "one.example,10.0.0.1:6443")
+
+    assert without.client_session_kwargs == {"trust_env": False}
+    assert behind.client_session_kwargs == {"trust_env": True}
+    assert [has_proxy(url) for url in ("https://one.example:6443", "https://two.example:6443")] == [False, True]
 
 
 async def test_missing_credentials_are_told(tmp_path: Path) -> None:

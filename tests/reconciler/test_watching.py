@@ -8,10 +8,12 @@ import kopf
 
 from kafka_operator import kinds
 from reconciler.engine.event_handler import EventHandler
+from reconciler.engine.watch_lag import WatchLag
 from reconciler.names import FINALIZER, GROUP, Key, Kind
+from reconciler.resources.metadata import RawObject, write_time
 from reconciler.watching import IDLE_TIMEOUT_S, LISTED_AT_ONCE, make_registry, make_settings
 from tests.kafka_operator.idle_core import idle_core
-from tests.kafka_operator.makers import raw_topic
+from tests.kafka_operator.makers import raw_topic, topic
 
 
 def test_none_of_kopfs_default_names_are_used() -> None:
@@ -80,3 +82,38 @@ async def test_an_invalid_resource_is_ignored() -> None:
     await event_handler.handle(kinds.TOPIC, "ADDED", raw_topic())
 
     assert submitted == []
+
+
+async def test_a_version_that_the_cache_has_is_not_read_again() -> None:
+    """Benchmark P8: the watch delivers each write of the operator, whose response the cache already has."""
+    submitted: list[Key] = []
+
+    async def submit(key: Key) -> None:
+        submitted.append(key)
+
+    core = idle_core()
+    core.cache.store(topic())
+    now_s = [0.0]
+    watch_lag = WatchLag(lambda: now_s[0])
+    watch_lag.listed(kinds.TOPIC, [(topic().key, "7")])
+    event_handler = EventHandler(core.cache, core.kinds, core.retries, watch_lag, submit)
+
+    await event_handler.handle(kinds.TOPIC, "MODIFIED", _delivered("7"))
+    now_s[0], unchanged = 60.0, list(submitted)
+    lag_s = watch_lag.lag_s
+    await event_handler.handle(kinds.TOPIC, "MODIFIED", _delivered("8"))
+
+    assert (unchanged, lag_s) == ([], 0.0)
+    assert submitted[:1] == [topic().key]
+
+
+def _delivered(version: str) -> RawObject:
+    raw = raw_topic()
+    made = topic().metadata
+    raw["metadata"] |= {
+        "namespace": made.key.namespace,
+        "uid": made.uid,
+        "resourceVersion": version,
+        "creationTimestamp": write_time(made.created),
+    }
+    return raw

@@ -88,12 +88,8 @@ class Apply:
 
     @property
     def checked_first(self) -> bool:
-        """Whether the brokers are asked before (validate_only): for a new topic, and where one of two effects might be refused."""
-        return (
-            self.asks_only
-            or any(isinstance(action, CreateTopic) for action in self.actions)
-            or (len([action for action in self.actions if isinstance(action, GrowTopic | AlterConfig)]) > 1)
-        )
+        """Whether the brokers are asked before (validate_only): where one of two effects might be refused."""
+        return self.asks_only or len([it for it in self.actions if isinstance(it, GrowTopic | AlterConfig)]) > 1
 
 
 @dataclass(frozen=True, slots=True)

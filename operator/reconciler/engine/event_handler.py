@@ -37,8 +37,13 @@ class EventHandler:
         self._submit = submit
 
     async def handle(self, kind: Kind, event_type: str | None, raw: RawObject | Any) -> None:
-        """Process one event: ADDED, MODIFIED, DELETED, or None for an item of a list."""
+        """Process one event: ADDED, MODIFIED, DELETED, or None for an item of a list.
+
+        Most events bring what the operator has just written itself: the cache has that version from the response, and it is not read again.
+        """
         try:
+            if event_type != DELETED and self._has(kind, raw["metadata"]):
+                return
             resource = self._kinds.read(kind, raw)
         except (KeyError, ValueError, TypeError) as error:
             log.warning("Ignoring invalid resource", extra={"kind": kind.name, "error": repr(error)})
@@ -53,6 +58,15 @@ class EventHandler:
         await self._submit(resource.key)
         for key in self._kinds.affected(before, resource):
             await self._submit(key)
+
+    def _has(self, kind: Kind, metadata: RawObject) -> bool:
+        """Return whether the cache already has this version of a resource, and record its delivery then."""
+        key, version = Key(kind, metadata["namespace"], metadata["name"]), metadata["resourceVersion"]
+        known = self._cache.get(key)
+        if known is None or (known.metadata.uid, known.metadata.resource_version) != (metadata["uid"], version):
+            return False
+        self._watch_lag.delivered(key, version)
+        return True
 
     async def _handle_deletion(self, resource: Resource) -> None:
         self._watch_lag.deleted(resource.key)
