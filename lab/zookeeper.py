@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 from kazoo.retry import KazooRetry
 
+from lab.authority import Authority
 from lab.folder import lab_folder
 from lab.java_process import java_command, write_properties
 from lab.ports import free_port, release_port
@@ -33,12 +34,34 @@ LONGEST_SESSION_MS = 60_000
 CLIENT_TIMEOUT_S = 30.0
 
 
+def tls_settings(authority: Authority, port: int) -> dict[str, str]:
+    """Return settings of a server with a further port, for TLS; it asks for client certificates, which are the identities of sessions."""
+    return {
+        "secureClientPort": str(port),
+        "secureClientPortAddress": "127.0.0.1",
+        "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
+        "authProvider.x509": "org.apache.zookeeper.server.auth.X509AuthenticationProvider",
+        "ssl.keyStore.location": str(authority.store("zookeeper", "/CN=zookeeper")),
+        "ssl.trustStore.location": str(authority.certificate),
+        "ssl.clientAuth": "need",
+    }
+
+
 class ZooKeeperServer:
     """One server: `address` is host:port, `connect(chroot)` the connect string of Kafka and clients."""
 
-    def __init__(self, folder: Path, *, port: int | None = None, heap: str = HEAP, tick_ms: int = TICK_MS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        port: int | None = None,
+        heap: str = HEAP,
+        tick_ms: int = TICK_MS,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """Prepare it in `folder`; `settings` are those of zookeeper.properties in addition to port, data and limits."""
         self.port = free_port() if port is None else port
-        settings = write_properties(
+        config = write_properties(
             folder / "zookeeper.properties",
             {
                 "clientPort": str(self.port),
@@ -49,10 +72,11 @@ class ZooKeeperServer:
                 "maxClientCnxns": "0",
                 "admin.enableServer": "false",
                 "4lw.commands.whitelist": "srvr,cons,dump,mntr",
+                **(settings or {}),
             },
         )
         main_class = "org.apache.zookeeper.server.ZooKeeperServerMain"
-        self.process = Process("zookeeper", java_command(main_class, str(settings), heap=heap), folder)
+        self.process = Process("zookeeper", java_command(main_class, str(config), heap=heap), folder)
         self._client: KazooClient | None = None
 
     @property
@@ -147,11 +171,15 @@ class ZooKeeperServer:
 
 @contextlib.contextmanager
 def zookeeper_server(
-    folder: Path | None = None, *, heap: str = HEAP, tick_ms: int = TICK_MS
+    folder: Path | None = None,
+    *,
+    heap: str = HEAP,
+    tick_ms: int = TICK_MS,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[ZooKeeperServer]:
     """Yield a running server; at the end of the block it is stopped, and its folder is deleted unless it was given."""
     with lab_folder(folder) as place:
-        server = ZooKeeperServer(place, heap=heap, tick_ms=tick_ms)
+        server = ZooKeeperServer(place, heap=heap, tick_ms=tick_ms, settings=settings)
         try:
             server.start()
             yield server

@@ -3,7 +3,6 @@
 import asyncio
 import ssl
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from kazoo.protocol.serialization import GetACL
@@ -15,9 +14,8 @@ from kafka_zookeeper.session import ZooKeeperSession
 from kafka_zookeeper.settings import ZooKeeperSettings
 from kafka_zookeeper.writes import Committed, Create, operation_bytes
 from lab.authority import Authority
-from lab.java_process import java_command, write_properties
 from lab.ports import free_port, release_port
-from lab.process import Process
+from lab.zookeeper import tls_settings, zookeeper_server
 
 DIGEST = "controller:hunter2"
 ANYONE = "world:anyone"
@@ -86,31 +84,10 @@ def test_the_representation_contains_no_digest():
 
 @pytest.fixture(scope="module")
 def secured(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start a ZooKeeper that requires TLS and client certificates; returns its connect string."""
-    folder: Path = tmp_path_factory.mktemp("secured")
-    certificate, key = authority.sign("zookeeper", "/CN=zookeeper")
-    (folder / "server.pem").write_text(key.read_text() + certificate.read_text())
+    """Start a ZooKeeper with a port that requires TLS and client certificates; returns the connect string of that port."""
     port = free_port()
-    settings = write_properties(
-        folder / "zookeeper.properties",
-        {
-            "secureClientPort": str(port),
-            "secureClientPortAddress": "127.0.0.1",
-            "dataDir": str(folder / "data"),
-            "tickTime": "500",
-            "admin.enableServer": "false",
-            "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
-            "authProvider.x509": "org.apache.zookeeper.server.auth.X509AuthenticationProvider",
-            "ssl.keyStore.location": str(folder / "server.pem"),
-            "ssl.trustStore.location": str(authority.certificate),
-            "ssl.clientAuth": "need",
-        },
-    )
-    main_class = "org.apache.zookeeper.server.ZooKeeperServerMain"
-    process = Process("zookeeper", java_command(main_class, str(settings), heap="64m"), folder)
-    process.launch()
-    yield f"127.0.0.1:{port}/kafka"
-    process.kill()
+    with zookeeper_server(tmp_path_factory.mktemp("secured"), settings=tls_settings(authority, port)):
+        yield f"127.0.0.1:{port}/kafka"
     release_port(port)
 
 

@@ -369,7 +369,11 @@ class ZooKeeperControl:
                 self._session = await ZooKeeperSession.connect(_session_settings(self._options))
                 notifications = await self._load(self._session)
                 await self._register(self._options.session_timeout_ms / 1000 + SESSION_GRACE_S)
-            except (ZooKeeperError, ControlPlaneError) as error:
+            except (
+                ValueError,
+                ZooKeeperError,
+                ControlPlaneError,
+            ) as error:  # a ValueError names a TLS file that cannot be read
                 log.error("Failed to register in ZooKeeper again; retrying", extra={"error": str(error)})
                 await asyncio.sleep(RETRY_S)
             else:
@@ -385,8 +389,12 @@ class ZooKeeperControl:
 
 
 def _session_settings(options: ZooKeeperOptions) -> ZooKeeperSettings:
+    """Return the settings of one session. TLS files are read for each, so that renewed certificates need no restart. Raises ValueError."""
+    security = options.security
     return ZooKeeperSettings(
         options.connect,
         session_timeout_ms=options.session_timeout_ms,
         connect_timeout_ms=options.connect_timeout_ms,
+        tls=None if security.tls is None else security.tls.context(),
+        set_acl=security.set_acl,
     )

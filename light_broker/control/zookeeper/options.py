@@ -5,10 +5,12 @@ Source: ZkConfigs, ServerConfigs and KafkaConfig of Kafka 3.9.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kafka_node.configs.config_rules import AnyValue, ConfigType, Range
 from kafka_node.configs.setting_rules import Setting, SettingError
+from light_broker.control.zookeeper import security
+from light_broker.control.zookeeper.security import ZooKeeperSecurity
 
 CONNECT = "zookeeper.connect"
 INTER_BROKER_VERSION = "inter.broker.protocol.version"
@@ -26,12 +28,10 @@ _TABLE = {
         Setting("controller.socket.timeout.ms", ConfigType.INT, "30000", Range(1, None)),
     )
 }
-NAMES = frozenset(_TABLE)
-"""Settings that this module reads."""
+NAMES = security.NAMES | _TABLE.keys()
+"""Settings of ZooKeeper mode."""
 
 _REFUSED = {
-    "zookeeper.set.acl": "znodes with ACLs need a login at ZooKeeper, which this broker does not have",
-    "zookeeper.ssl.client.enable": "this broker connects to ZooKeeper without TLS",
     "zookeeper.metadata.migration.enable": "this broker does not take part in a migration to KRaft",
 }
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:[.-].*)?")
@@ -50,6 +50,7 @@ class ZooKeeperOptions:
     shutdown_retries: int
     shutdown_backoff_ms: int
     controller_timeout_ms: int
+    security: ZooKeeperSecurity = field(default_factory=ZooKeeperSecurity)
 
 
 def read_options(values: Mapping[str, str]) -> ZooKeeperOptions | None:
@@ -73,6 +74,7 @@ def read_options(values: Mapping[str, str]) -> ZooKeeperOptions | None:
         shutdown_retries=_number(values, "controlled.shutdown.max.retries"),
         shutdown_backoff_ms=_number(values, "controlled.shutdown.retry.backoff.ms"),
         controller_timeout_ms=_number(values, "controller.socket.timeout.ms"),
+        security=security.read_security(values),
     )
 
 
