@@ -72,8 +72,7 @@ class Record(NamedTuple):
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BatchHeader:
+class BatchHeader(NamedTuple):
     """Header of a batch, which is readable without its records. `size_bytes` is the size of the whole batch."""
 
     base_offset: int

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 from kafka_log.errors import FlushFailedError, LogWriteError, OffsetOutOfRangeError, UnreadableFileError
 from kafka_log.files.durable import flush_folder, make_folder
@@ -28,16 +28,14 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedAppend:
+class CheckedAppend(NamedTuple):
     """Encoded batches that may be appended to the active segment, which has room for them."""
 
     data: bytes
     batches: list[Batch]
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(NamedTuple):
     """Offsets of appended batches, both inclusive."""
 
     first_offset: int
@@ -150,6 +148,12 @@ class Log:
             end_offset=self.end_offset,
             verify_checksums=verify_checksums,
         )
+        return self.make_room_for(CheckedAppend(data, batches))
+
+    def make_room_for(self, checked: CheckedAppend) -> CheckedAppend:
+        """Begin another segment if batches need it that the caller has made for this end of the log, and checked. Raises as `append`."""
+        self._raise_failure()
+        data, batches = checked.data, checked.batches
         last = batches[-1].last_offset
         timestamp_ms = max(batch.max_timestamp_ms for batch in batches)
         reason = roll_reason(
@@ -162,7 +166,7 @@ class Log:
         )
         if reason is not None:
             self._roll(batches[0].base_offset)
-        return CheckedAppend(data, batches)
+        return checked
 
     def write(self, checked: CheckedAppend) -> Appended:
         """Append batches for which `make_room` made room since the last change of the log. Raises LogWriteError as `append`."""

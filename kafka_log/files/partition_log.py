@@ -6,15 +6,16 @@ UnifiedLog.
 
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from kafka_log.errors import FlushFailedError, InvalidAppendError, LogWriteError, OffsetOutOfRangeError
 from kafka_log.files.deferred_deletion import DeferredDeletion
 from kafka_log.files.durable import make_folder
 from kafka_log.files.interrupted_swap import finish_interrupted_swap
-from kafka_log.files.log import Log
+from kafka_log.files.log import CheckedAppend, Log
 from kafka_log.files.partition_settings import Checkpoints, PartitionSettings
 from kafka_log.files.pending_flush import PendingFlush
 from kafka_log.files.producer_recovery import ProducerRecovery, rebuild_producers
@@ -23,7 +24,7 @@ from kafka_log.files.transaction_index_file import TransactionIndexFile
 from kafka_log.format.batches import appendable_bytes, parts_of_batches
 from kafka_log.format.flush_schedule import is_flush_due_by_messages, is_flush_due_by_time
 from kafka_log.format.leader_append import leader_batch
-from kafka_log.format.producer_batches import read_producer_batches
+from kafka_log.format.producer_batches import ProducerBatch, read_producer_batches
 from kafka_log.format.producer_states import PreparedProducers, ProducerStates
 from kafka_log.format.producers import Origin
 from kafka_log.format.retention import RetentionReason, SegmentAge, deletable_segments
@@ -34,8 +35,7 @@ from kafka_wire.records import NO_TIMESTAMP
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionAppend:
+class PartitionAppend(NamedTuple):
     """Offsets of appended batches, both inclusive; for a batch that had been appended before, those that it has."""
 
     first_offset: int
@@ -118,7 +118,7 @@ class PartitionLog:
         A batch that was sent again is not appended, and its first offsets are returned. Raises RefusedAppendError, and LogWriteError
         as Log.append.
         """
-        batch = leader_batch(
+        made = leader_batch(
             data,
             self.settings.append,
             base_offset=self.log.end_offset,
@@ -126,11 +126,13 @@ class PartitionLog:
             origin=origin,
             now_ms=self.now_ms(),
         )
+        checked = CheckedAppend(made.data, [made.batch])
         return self._append(
-            batch.data,
+            partial(self.log.make_room_for, checked),
+            made.producers,
             origin,
             transaction_version=transaction_version,
-            log_append_time_ms=batch.max_timestamp_ms if self.settings.append.log_append_time else NO_TIMESTAMP,
+            log_append_time_ms=made.batch.max_timestamp_ms if self.settings.append.log_append_time else NO_TIMESTAMP,
         )
 
     def append_as_follower(self, data: bytes, leader_epoch: int) -> PartitionAppend | None:
@@ -143,31 +145,31 @@ class PartitionLog:
         last: PartitionAppend | None = None
         # A leader with larger segments, from before its setting was changed, returns more than fits into one here.
         for part in parts_of_batches(whole, self.settings.log.segment_bytes):
-            last = self._append(part, Origin.REPLICATION, verify_checksums=True)
+            try:
+                producers = read_producer_batches(part)
+            except WireError as error:
+                raise InvalidAppendError(str(error)) from None
+            last = self._append(partial(self.log.make_room, part), producers, Origin.REPLICATION)
             first = first or last
         return PartitionAppend(first.first_offset, last.last_offset) if first and last else None
 
     def _append(
         self,
-        data: bytes,
+        make_room: Callable[[], CheckedAppend],
+        producers: Sequence[ProducerBatch],
         origin: Origin,
         *,
         transaction_version: int = 0,
-        verify_checksums: bool = False,
         log_append_time_ms: int = NO_TIMESTAMP,
     ) -> PartitionAppend:
-        try:
-            batches = read_producer_batches(data)
-        except WireError as error:
-            raise InvalidAppendError(str(error)) from None
         active = self.log.active_base_offset
         try:
-            checked = self.log.make_room(data, verify_checksums=verify_checksums)
+            checked = make_room()
         finally:
             if self.log.active_base_offset != active:
                 self._rolled()
         # After the roll, as in Kafka: a batch that is refused or was sent again may begin a segment.
-        prepared = self.producers.prepare(batches, origin, transaction_version=transaction_version)
+        prepared = self.producers.prepare(producers, origin, transaction_version=transaction_version)
         if prepared.duplicate is not None:
             known = prepared.duplicate
             return PartitionAppend(known.first_offset, known.last_offset, known.timestamp_ms)

@@ -8,12 +8,13 @@ or when the offsets of its records are not consecutive. Source: Kafka's LogValid
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import google_crc32c
 
 from kafka_log.errors import RefusedAppendError
-from kafka_log.format.batches import CHECKED_FROM
+from kafka_log.format.batches import CHECKED_FROM, Batch
+from kafka_log.format.producer_batches import ProducerBatch, read_producer_batches
 from kafka_log.format.producers import Origin
 from kafka_log.format.record_walk import BadRecordError, WalkedRecords, walk_records
 from kafka_wire.compression import (
@@ -74,13 +75,13 @@ class AppendSettings:
     """Largest size of a batch's records once decompressed, so that a small request cannot take all memory. Kafka has no such limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderBatch:
-    """A batch as it is appended."""
+class LeaderBatch(NamedTuple):
+    """A batch as it is appended. What its header says is known here, so that the log does not read it again."""
 
     data: bytes
-    last_offset: int
-    max_timestamp_ms: int
+    batch: Batch
+    producers: list[ProducerBatch]
+    """Its producer; empty without an id."""
 
 
 def leader_batch(
@@ -258,7 +259,36 @@ def _stamped(
         _CRC.pack_into(stamped, _CRC_AT, checksum)
     # One copy of the records, which are most of the batch.
     whole = b"".join((stamped, memoryview(batch)[HEADER_BYTES:]))
-    return LeaderBatch(whole, base_offset + header.last_offset_delta, timestamp_ms)
+    last_offset = base_offset + header.last_offset_delta
+    return LeaderBatch(
+        whole,
+        Batch(0, len(whole), base_offset, last_offset, leader_epoch, timestamp_ms),
+        _producers(whole, header, base_offset, last_offset, timestamp_ms),
+    )
+
+
+def _producers(
+    whole: bytes, header: BatchHeader, base_offset: int, last_offset: int, timestamp_ms: int
+) -> list[ProducerBatch]:
+    if header.producer_id == NO_PRODUCER:
+        return []
+    if header.is_control:
+        try:
+            return read_producer_batches(whole)  # with the marker, which is in its record
+        except WireError as error:
+            _refuse(ErrorCode.CORRUPT_MESSAGE, str(error))
+    return [
+        ProducerBatch(
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            base_offset,
+            last_offset,
+            timestamp_ms,
+            header.is_transactional,
+            is_control=False,
+        )
+    ]
 
 
 def _refuse(error: ErrorCode, message: str) -> NoReturn:

@@ -4,7 +4,7 @@ This loop runs once for each record that a broker takes, so it reads lengths of 
 the rest. Bit 7 of a byte announces another one, and bit 0 of the first byte a negative number. Source: Kafka's DefaultRecord.readFrom.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafka_wire.failures import CodecError
 from kafka_wire.varints import MAX_VARLONG_BYTES, read_varint, write_varint
@@ -24,8 +24,7 @@ class BadRecordError(Exception):
     """Records that are malformed, or that do not fill their batch; the text is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class WalkedRecords:
+class WalkedRecords(NamedTuple):
     """Result of a check of records."""
 
     timestamps_ms: list[int]

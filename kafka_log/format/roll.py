@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from kafka_log.format.index_entries import MAX_RELATIVE_OFFSET, OFFSET_ENTRY, TIME_ENTRY
 
@@ -31,8 +32,7 @@ class LogSettings:
     records that it has acknowledged, so that its log is not opened."""
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentFill:
+class SegmentFill(NamedTuple):
     """What is in the active segment."""
 
     base_offset: int

@@ -1,8 +1,14 @@
-"""Decoder of Produce requests, 3 to 13. Records are views of the frame, and stay valid for as long as they are referenced."""
+"""Decoder of Produce requests and encoder of their responses, 3 to 13.
+
+Records are views of the frame, and stay valid for as long as they are referenced. Only responses without an error are encoded here: all
+others have fields that the codec knows.
+"""
 
 import struct
+from collections.abc import Iterator, Sequence
 
 from kafka_wire import codec, compiler, schema
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, RequestHeader
 from kafka_wire.failures import TooManyElements
 from kafka_wire.plain_encoder import MAX_STRING_BYTES
@@ -29,6 +35,20 @@ _INT = struct.Struct(">i")
 _TWO_INTS = struct.Struct(">ii")
 _INT_AND_SIZE = struct.Struct(">iB")
 _NO_ID = to_uuid(bytes(16))
+
+SUCCESS_FIELDS = 5
+"""Keys of a partition's answer without an error: index, error_code, base_offset, log_append_time_ms, log_start_offset."""
+FIRST_WITH_START_OFFSET, FIRST_WITH_ERRORS = 5, 8
+SHORT_BYTES = 0x7E
+"""Longest string, and most elements, whose compact length is one byte."""
+_OFFSETS = struct.Struct(">ihqq")
+_OFFSETS_AND_START = struct.Struct(">ihqqq")
+_CLASSIC_NO_ERRORS = struct.pack(">ih", 0, -1)
+"""No record_errors, and no error_message."""
+_FLEXIBLE_NO_ERRORS = b"\x01\x00\x00"
+"""The same, and no tags."""
+_NO_TAGS = b"\x00"
+_NO_THROTTLE = bytes(4)
 
 
 def decode_request(frame: bytes | memoryview, header: RequestHeader) -> Body:
@@ -149,3 +169,68 @@ def _check_count(count: int, left: int, remaining_bytes: int) -> int:
     if count > left:
         raise TooManyElements("has more elements than the limit")
     return left - count
+
+
+def encode_response(version: int, correlation_id: int, body: Body) -> bytes:
+    """Encode a response as the codec does. Raises CodecError."""
+    try:
+        if _is_success(body):
+            if version in FLEXIBLE:
+                return b"".join(_flexible_pieces(version, correlation_id, body["responses"]))
+            if version in CLASSIC:
+                return b"".join(_classic_pieces(version, correlation_id, body["responses"]))
+    except (AttributeError, KeyError, TypeError, ValueError, struct.error, _Long):
+        pass  # the codec has a longer form, or the reason
+    return codec.encode_response(ApiKey.PRODUCE, version, correlation_id, body)
+
+
+def _is_success(body: Body) -> bool:
+    """Return whether a response has only the fields that are encoded here."""
+    return len(body) == 1 and all(
+        len(answer) == SUCCESS_FIELDS for topic in body["responses"] for answer in topic["partition_responses"]
+    )
+
+
+class _Long(Exception):  # noqa: N818 - never leaves this module
+    """A string or an array whose length takes more than one byte."""
+
+
+def _classic_pieces(version: int, correlation_id: int, topics: Sequence[Body]) -> Iterator[bytes]:
+    yield _TWO_INTS.pack(correlation_id, len(topics))
+    for topic in topics:
+        name, answers = topic["name"].encode(), topic["partition_responses"]
+        yield _SHORT.pack(len(name)) + name + _INT.pack(len(answers))
+        for answer in answers:
+            yield _offsets(version, answer)
+            if version >= FIRST_WITH_ERRORS:
+                yield _CLASSIC_NO_ERRORS
+    yield _NO_THROTTLE
+
+
+def _flexible_pieces(version: int, correlation_id: int, topics: Sequence[Body]) -> Iterator[bytes]:
+    yield _INT.pack(correlation_id) + _NO_TAGS + _short(len(topics))
+    for topic in topics:
+        answers = topic["partition_responses"]
+        if version >= FIRST_WITH_TOPIC_ID:
+            yield topic["topic_id"].bytes
+        else:
+            name = topic["name"].encode()
+            yield _short(len(name)) + name
+        yield _short(len(answers))
+        for answer in answers:
+            yield _offsets(version, answer) + _FLEXIBLE_NO_ERRORS
+        yield _NO_TAGS
+    yield _NO_THROTTLE + _NO_TAGS
+
+
+def _offsets(version: int, answer: Body) -> bytes:
+    known = answer["index"], answer["error_code"], answer["base_offset"], answer["log_append_time_ms"]
+    if version >= FIRST_WITH_START_OFFSET:
+        return _OFFSETS_AND_START.pack(*known, answer["log_start_offset"])
+    return _OFFSETS.pack(*known)
+
+
+def _short(size: int) -> bytes:
+    if size > SHORT_BYTES:
+        raise _Long
+    return (size + 1).to_bytes(1, "big")

@@ -6,6 +6,7 @@ Source: Kafka's FetchParams, FetchRequest.PartitionData, LogReadResult, LogAppen
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from typing import NamedTuple
 from uuid import UUID
 
 from kafka_log.format.epochs import EpochStart
@@ -38,8 +39,7 @@ class ReadLimit(IntEnum):
     LAST_STABLE_OFFSET = 2
 
 
-@dataclass(frozen=True, slots=True)
-class AppendResult:
+class AppendResult(NamedTuple):
     """Result of an append to one partition."""
 
     error: ErrorCode = ErrorCode.NONE

@@ -47,7 +47,7 @@ class DelayedProduce(Waiting):
             partition: result.last_offset + 1 for partition, result in results.items() if result.error is ErrorCode.NONE
         }
         for partition in self._pending:
-            results[partition] = replace(results[partition], error=ErrorCode.REQUEST_TIMED_OUT)
+            results[partition] = results[partition]._replace(error=ErrorCode.REQUEST_TIMED_OUT)
 
     def is_satisfied(self, key: TopicPartition | None) -> bool:
         """Examine one partition or all."""
@@ -58,7 +58,7 @@ class DelayedProduce(Waiting):
             error = self._replication_error(partition, required)
             if error is not None:
                 del self._pending[partition]
-                self.results[partition] = replace(self.results[partition], error=error)
+                self.results[partition] = self.results[partition]._replace(error=error)
         return not self._pending
 
 

@@ -12,7 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_log.errors import RefusedAppendError
+from kafka_log.format.batches import read_batches
 from kafka_log.format.leader_append import AppendSettings, LeaderBatch, leader_batch
+from kafka_log.format.producer_batches import read_producer_batches
 from kafka_log.format.producers import Origin
 from kafka_wire.compression import Compression, pack
 from kafka_wire.errors import ErrorCode
@@ -32,9 +34,12 @@ def changed(content: bytes, position: int, value: bytes) -> bytes:
 
 
 def lead(content: bytes, settings: AppendSettings | None = None, **arguments: Any) -> LeaderBatch:
-    """Validate a client's batch at offset 100."""
+    """Validate a client's batch at offset 100. What is known of the batch is what its bytes say."""
     values: dict[str, Any] = {"base_offset": 100, "leader_epoch": 3, "origin": Origin.CLIENT, "now_ms": NOW_MS}
-    return leader_batch(content, settings or AppendSettings(), **(values | arguments))
+    made = leader_batch(content, settings or AppendSettings(), **(values | arguments))
+    assert [made.batch] == list(read_batches(made.data))
+    assert made.producers == read_producer_batches(made.data)
+    return made
 
 
 def refusal(content: bytes, settings: AppendSettings | None = None, **arguments: Any) -> RefusedAppendError:
@@ -79,7 +84,7 @@ def test_a_batch_gets_its_offset_and_epoch_and_keeps_its_checksum() -> None:
     appended = lead(TWO)
     ((_, header),) = batch_headers(appended.data)
 
-    assert (header.base_offset, header.partition_leader_epoch, appended.last_offset) == (100, 3, 101)
+    assert (header.base_offset, header.partition_leader_epoch, appended.batch.last_offset) == (100, 3, 101)
     assert appended.data[16:] == TWO[16:]
 
 
@@ -93,7 +98,7 @@ def test_a_bomb_is_too_large(codec: Compression) -> None:
     """A producer may split such a batch."""
     bomb = encode_batch([record(value=bytes(1_000_000))], compression=codec)
 
-    assert lead(bomb).last_offset == 100
+    assert lead(bomb).batch.last_offset == 100
     assert refusal(bomb, AppendSettings(max_unpacked_bytes=999_999)).error_code is ErrorCode.MESSAGE_TOO_LARGE
 
 
@@ -124,7 +129,7 @@ def test_without_its_package_a_codec_passes_through_unless_its_records_must_be_r
     monkeypatch.setattr("kafka_wire.compression._library", lambda: None)
 
     assert lead(content).data[16:] == content[16:]
-    assert lead(content, AppendSettings(log_append_time=True)).max_timestamp_ms == NOW_MS
+    assert lead(content, AppendSettings(log_append_time=True)).batch.max_timestamp_ms == NOW_MS
     for settings in (AppendSettings(is_compacted=True), AppendSettings(compression=Compression.GZIP)):
         assert refusal(content, settings).error_code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from kafka_log.format.roll import (
@@ -41,13 +39,13 @@ def reason(
         (FILL, {"size_bytes": 101}, RollReason.SIZE),
         (FILL, {"timestamp_ms": 5_400, "now_ms": 9_000}, None),
         (FILL, {"timestamp_ms": 5_401}, RollReason.AGE),
-        (replace(FILL, first_timestamp_ms=-1), {"timestamp_ms": 9_000, "now_ms": 1_400}, None),
-        (replace(FILL, first_timestamp_ms=-1), {"now_ms": 1_401}, RollReason.AGE),
-        (replace(FILL, size_bytes=0, first_timestamp_ms=-1), {"now_ms": 9_000}, None),
-        (replace(FILL, offset_index_bytes=56), {}, None),
-        (replace(FILL, offset_index_bytes=64), {}, RollReason.OFFSET_INDEX),
-        (replace(FILL, time_index_bytes=36), {}, None),
-        (replace(FILL, time_index_bytes=48), {}, RollReason.TIME_INDEX),
+        (FILL._replace(first_timestamp_ms=-1), {"timestamp_ms": 9_000, "now_ms": 1_400}, None),
+        (FILL._replace(first_timestamp_ms=-1), {"now_ms": 1_401}, RollReason.AGE),
+        (FILL._replace(size_bytes=0, first_timestamp_ms=-1), {"now_ms": 9_000}, None),
+        (FILL._replace(offset_index_bytes=56), {}, None),
+        (FILL._replace(offset_index_bytes=64), {}, RollReason.OFFSET_INDEX),
+        (FILL._replace(time_index_bytes=36), {}, None),
+        (FILL._replace(time_index_bytes=48), {}, RollReason.TIME_INDEX),
         (FILL, {"last_offset": 10 + 2**31 - 1}, None),
         (FILL, {"last_offset": 10 + 2**31}, RollReason.RELATIVE_OFFSET),
     ],

@@ -11,8 +11,8 @@ from kafka_node.versions import VersionRange
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response
-from kafka_wire.hot.fetch import encode_response
-from kafka_wire.hot.produce import decode_request
+from kafka_wire.hot import fetch as hot_fetch
+from kafka_wire.hot import produce as hot_produce
 from kafka_wire.net.peer import Frame
 from light_broker.shell.apis import (
     delete_groups,
@@ -78,14 +78,16 @@ APIS: Mapping[ApiKey, Api] = {
     ApiKey.DESCRIBE_LOG_DIRS: Api(describe_log_dirs.VERSIONS, describe_log_dirs.handle),
     ApiKey.DESCRIBE_PRODUCERS: Api(describe_producers.VERSIONS, describe_producers.handle),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(describe_topic_partitions.VERSIONS, describe_topic_partitions.handle),
-    ApiKey.FETCH: Api(fetch.VERSIONS, fetch.handle, encode=encode_response),
+    ApiKey.FETCH: Api(fetch.VERSIONS, fetch.handle, encode=hot_fetch.encode_response),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(incremental_alter_configs.VERSIONS, incremental_alter_configs.handle),
     ApiKey.INIT_PRODUCER_ID: Api(init_producer_id.VERSIONS, init_producer_id.handle),
     ApiKey.LIST_CONFIG_RESOURCES: Api(list_config_resources.VERSIONS, list_config_resources.handle),
     ApiKey.LIST_OFFSETS: Api(list_offsets.VERSIONS, list_offsets.handle),
     ApiKey.METADATA: Api(metadata.VERSIONS, metadata.handle),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(offset_for_leader_epoch.VERSIONS, offset_for_leader_epoch.handle),
-    ApiKey.PRODUCE: Api(produce.VERSIONS, produce.handle, decode=decode_request),
+    ApiKey.PRODUCE: Api(
+        produce.VERSIONS, produce.handle, decode=hot_produce.decode_request, encode=hot_produce.encode_response
+    ),
     ApiKey.FIND_COORDINATOR: Api(find_coordinator.VERSIONS, find_coordinator.handle),
     ApiKey.JOIN_GROUP: Api(join_group.VERSIONS, join_group.handle),
     ApiKey.SYNC_GROUP: Api(sync_group.VERSIONS, sync_group.handle),

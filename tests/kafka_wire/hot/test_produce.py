@@ -1,6 +1,7 @@
-"""Hand-written decoder of Produce requests: equal to the codec in bodies and errors, and without a copy of records."""
+"""Hand-written decoder of Produce requests and encoder of responses: equal to the codec, and without a copy of records."""
 
 import random
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
+from kafka_wire.errors import ErrorCode
 from kafka_wire.hot import produce
 from tests.effort import examples
 from tests.kafka_wire.bodies import bodies
@@ -95,3 +97,52 @@ def test_a_request_of_too_many_partitions_is_rejected_before_they_are_decoded() 
     body = {"topic_data": [{"partition_data": [{"records": b""}] * 60_000}] * 2}
 
     assert decoded(frame_of(9, body), as_view=True) == ("ProduceRequest v9: has more than 100000 topics and partitions")
+
+
+ANSWERS = st.fixed_dictionaries(
+    {
+        "index": st.integers(0, 2**31 - 1),
+        "error_code": st.just(ErrorCode.NONE),
+        "base_offset": st.integers(-1, 2**63 - 1),
+        "log_append_time_ms": st.integers(-1, 2**63 - 1),
+        "log_start_offset": st.integers(-1, 2**63 - 1),
+    }
+)
+TOPICS = st.fixed_dictionaries(
+    {"name": st.text(max_size=200), "topic_id": st.uuids(), "partition_responses": st.lists(ANSWERS, max_size=2)}
+)
+
+
+@examples(100)
+@given(st.sampled_from(VERSIONS), st.integers(0, 2**31 - 1), st.data())
+def test_responses_equal_those_of_the_codec(version: int, correlation_id: int, data: st.DataObject) -> None:
+    """Without errors, which are encoded by hand, and any others."""
+    plain = {"responses": data.draw(st.lists(TOPICS, max_size=2))}
+    other = data.draw(bodies("ProduceResponse", version))
+
+    for body in (plain, other):
+        encoded = produce.encode_response(version, correlation_id, body)
+        assert encoded == codec.encode_response(ApiKey.PRODUCE, version, correlation_id, body)
+
+
+@pytest.mark.parametrize("version", [3, 9, 13])
+@pytest.mark.parametrize("count", [126, 127])
+def test_long_responses_equal_those_of_the_codec(version: int, count: int) -> None:
+    """From 127 elements on a compact length takes two bytes."""
+    answer = {"index": 1, "error_code": 0, "base_offset": 2, "log_append_time_ms": -1, "log_start_offset": 0}
+    topic = {"name": "n" * count, "topic_id": UUID(int=5), "partition_responses": [answer] * count}
+    body = {"responses": [topic] * count}
+
+    encoded = produce.encode_response(version, 9, body)
+
+    assert encoded == codec.encode_response(ApiKey.PRODUCE, version, 9, body)
+
+
+@pytest.mark.parametrize("wrong", [{"base_offset": 2**63}, {"index": None}, {"partition_index": 1}])
+def test_a_response_that_the_codec_refuses_is_refused(wrong: Body) -> None:
+    """A defect of the handler, with the codec's reason."""
+    answer = {"index": 0, "error_code": 0, "base_offset": 0, "log_append_time_ms": 0, "log_start_offset": 0}
+    body = {"responses": [{"name": "t", "partition_responses": [answer | wrong]}]}
+
+    with pytest.raises(CodecError):
+        produce.encode_response(9, 1, body)
