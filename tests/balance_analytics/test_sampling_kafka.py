@@ -24,7 +24,7 @@ from lab.kraft import KraftCluster
 from lab.steward import ROOT
 from lab.waiting import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kafka
 
 TIMEOUT_S = 60.0
 TOPIC, SAMPLES, GROUP = "sampled", "__samples_of_a_test", "sampled-readers"

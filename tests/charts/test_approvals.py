@@ -89,7 +89,6 @@ POLICY_OBJECTS = [
 ]
 
 
-@pytest.mark.timeout(300)  # A run of kubectl for each case: two minutes on a machine with a load of 19.
 @pytest.mark.shows("E19")
 def test_a_user_without_the_right_is_refused_exactly_the_approvals(users: Users) -> None:
     """Every change of the table that the operator's own rules are tested with; a user with the right may make each of these."""

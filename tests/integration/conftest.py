@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 BROKERS = (1, 2, 3, 4)
 CHROOT = "/kafka/steward"
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 """A generous limit for operations of a second or two: tests check order and outcome."""
 
 

@@ -16,7 +16,7 @@ from lab.steward import StewardController
 from lab.zookeeper import ZooKeeperServer
 from tests.integration.conftest import PATIENCE_S
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.kafka
 
 CHROOT = "/kafka/acls"
 BROKER = {

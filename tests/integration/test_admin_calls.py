@@ -20,7 +20,7 @@ from lab.zookeeper import ZooKeeperServer
 from tests.integration.clusters import alter_quota, call
 from tests.integration.conftest import PATIENCE_S
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.kafka
 
 CHROOT = "/kafka/admin-calls"
 TOPIC = "altered"

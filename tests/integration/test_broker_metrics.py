@@ -16,7 +16,7 @@ from lab.zookeeper import ZooKeeperServer
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kafka
 
 
 def documented_metrics(page: str) -> set[str]:

@@ -19,7 +19,7 @@ from lab.waiting import wait_until
 from tests.integration.clusters import create_on, held_cluster
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.kafka
 
 POLICY = """
 import java.util.Map;

@@ -14,7 +14,7 @@ from lab.kafka import CLIENT
 from lab.waiting import wait_until
 from tests.integration.conftest import PATIENCE_S, Held
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kafka
 
 CONTROLLER = 1000
 

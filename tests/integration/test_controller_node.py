@@ -15,7 +15,7 @@ from lab.waiting import wait_until
 from tests.integration.clusters import call
 from tests.integration.conftest import PATIENCE_S, Held
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 TOPIC = "listed-once"
 NAMES = tuple(f"listed-once-{number}" for number in range(9))

@@ -12,7 +12,7 @@ from lab.waiting import wait_until
 from tests.integration.clusters import call
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kafka
 
 
 def controller_owner(held: Held) -> int:

@@ -9,7 +9,7 @@ from lab.waiting import wait_until
 from tests.integration.clusters import create_on, held_cluster
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.kafka
 
 QUEUED = f"{CHROOT}/admin/delete_topics/orders"
 

@@ -7,7 +7,7 @@ from lab.waiting import wait_until
 from tests.integration.clusters import create_on
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.kafka
 
 UNREADABLE = "steward_controller_unreadable_topics"
 ACTIVE = "kafka_controller_kafkacontroller_activecontrollercount"

@@ -6,7 +6,7 @@ from lab.traffic import Traffic
 from lab.waiting import wait_until
 from tests.integration.conftest import PATIENCE_S, Held
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 
 @pytest.mark.shows("C1")

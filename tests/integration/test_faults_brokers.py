@@ -14,7 +14,7 @@ from tests.integration.clusters import create_on, held_cluster, on
 from tests.integration.conftest import PATIENCE_S, Held
 from tests.integration.faults import judge_history, wait_until_converged
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 THREE = (1, 2, 3)
 SPREAD = ([1, 2, 3], [2, 3, 1], [3, 1, 2])

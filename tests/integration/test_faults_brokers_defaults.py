@@ -13,7 +13,7 @@ from tests.integration.clusters import call, create_on
 from tests.integration.conftest import PATIENCE_S, Held
 from tests.integration.faults import wait_until_converged
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 UNCLEAN_ELECTIONS = "kafka_controller_controllerstats_uncleanleaderelections_total"
 DYNAMIC_DEFAULT_BROKER_CONFIG = 3

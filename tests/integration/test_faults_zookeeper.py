@@ -27,7 +27,7 @@ from tests.integration.faults_zookeeper import (
     topic_path,
 )
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 ENDS = ["done", "not-done"]
 

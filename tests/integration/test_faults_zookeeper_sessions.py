@@ -25,7 +25,7 @@ from tests.integration.faults import (
 )
 from tests.integration.faults_zookeeper import WITNESS, Stage, creates, topic_path
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 ACTIVE = "kafka_controller_kafkacontroller_activecontrollercount"
 

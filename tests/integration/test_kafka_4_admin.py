@@ -8,7 +8,7 @@ import pytest
 from lab.tools import run_tool_of_kafka_4
 from tests.integration.steward_controllers import steward_cluster
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 MOVES = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"

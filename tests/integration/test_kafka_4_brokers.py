@@ -11,7 +11,7 @@ from lab.kraft import KraftNode
 from lab.traffic import Traffic
 from tests.integration.steward_controllers import steward_cluster
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 
 CAUSED_BY_BROKERS = ("CreateTopicsRequestData", "global error: Response-level error: STALE_BROKER_EPOCH. Retrying.")

@@ -13,7 +13,6 @@ from tests.integration.steward_controllers import StewardCluster, steward_cluste
 
 pytestmark = [
     pytest.mark.kafka,
-    pytest.mark.timeout(240),
     pytest.mark.soak("integration/test_kafka_4_admin.py"),
 ]
 

@@ -19,7 +19,7 @@ from lab.tools import run_tool_of_kafka_4
 from tests.controller_core.shell.quorum.members import CLUSTER_ID
 from tests.integration.steward_controllers import steward_cluster
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 CONFIGS = "kafka.admin.ConfigCommand"
 NODE_ID = 101

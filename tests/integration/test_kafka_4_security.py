@@ -14,7 +14,7 @@ from lab.quorum_security import sasl_plaintext
 from lab.tools import run_tool_of_kafka_4
 from tests.integration.steward_controllers import steward_cluster
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 TIMEOUT_MS = 20_000
 CONTROLLER = {

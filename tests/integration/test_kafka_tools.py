@@ -9,7 +9,7 @@ from lab import tools
 from lab.waiting import wait_until
 from tests.integration.conftest import PATIENCE_S, Held
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kafka
 
 
 def test_kafka_topics_creates_describes_grows_and_deletes(held: Held) -> None:

@@ -9,7 +9,7 @@ from lab.steward import StewardController
 from lab.waiting import wait_until
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 MOVES, ELECTIONS = f"{CHROOT}/admin/reassign_partitions", f"{CHROOT}/admin/preferred_replica_election"
 QUICK_ID = 999

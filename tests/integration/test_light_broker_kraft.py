@@ -30,7 +30,7 @@ from tests.integration.light_brokers_kraft import (
     under_steward,
 )
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 VALUES = [f"value {number}".encode() for number in range(50)]
 THROTTLED_S = 1.0

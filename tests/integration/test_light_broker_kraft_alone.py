@@ -31,7 +31,7 @@ from tests.integration.light_brokers_kraft import LIGHT, PATIENCE_S, light_setti
 from tests.integration.steward_controllers import StewardCluster, steward_cluster
 from tests.integration.test_kafka_4_security import CONTROLLER, LOGIN
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 
 def light_broker(cluster: StewardCluster, *, directories: int = 1, **values: str) -> KRaftLightBroker:

@@ -27,7 +27,7 @@ from tests.integration.clusters import call
 from tests.integration.conftest import CHROOT, PATIENCE_S
 from tests.integration.few_records import produce, read
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 KAFKA, LIGHT = 1, 2
 SOFTWARE = {"client_software_name": "tests", "client_software_version": "1"}

@@ -19,7 +19,7 @@ from lab.zookeeper import ZooKeeperServer, tls_settings, zookeeper_server
 from tests.integration.conftest import CHROOT, PATIENCE_S
 from tests.integration.few_records import produce, read
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 KAFKA, LIGHT = 1, 2
 VALUES = [f"value {number}".encode() for number in range(50)]

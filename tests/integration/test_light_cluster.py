@@ -8,7 +8,7 @@ from bench.soaking.light import ON_DISKS, PARTITIONS, fail_under_load
 from lab import slow_disk
 from lab.light_cluster import light_cluster
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.slow
 
 KILLS = 10
 """A soak has 200."""

@@ -31,7 +31,7 @@ from tests.integration.faults import (
 )
 from tests.kafka_operator.stock import Stock
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 SETTINGS = {"replica.high.watermark.checkpoint.interval.ms": "500", **SMALL_FETCHES}
 """Interval in which a broker writes into each of its directories, also without load: it soon detects a failed one."""

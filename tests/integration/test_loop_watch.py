@@ -21,7 +21,7 @@ from lab.waiting import wait_until
 from lab.zookeeper import ZooKeeperServer
 from tests.waiting import until
 
-pytestmark = [pytest.mark.timeout(240)]
+pytestmark = pytest.mark.timeout(240)
 
 SESSION_TIMEOUT_MS = 4_000
 PATIENCE_S = 60.0

@@ -16,7 +16,7 @@ from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.kubernetes import KINDS, User, cluster_text, plan_text, topic_text
 from tests.integration.moves import on_1_2_3, throttled
 
-pytestmark = [pytest.mark.kafka, pytest.mark.kubernetes, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kafka, pytest.mark.kubernetes]
 
 RECORDS = 300
 

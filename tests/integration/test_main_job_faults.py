@@ -15,7 +15,7 @@ from tests.integration.conftest import BROKERS, PATIENCE_S, Held
 from tests.integration.kubernetes import User, plan_text, topic_text
 from tests.integration.moves import on_1_2_3, throttled
 
-pytestmark = [pytest.mark.kafka, pytest.mark.kubernetes, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kafka, pytest.mark.kubernetes]
 
 MANY = 40
 KILLS = 4

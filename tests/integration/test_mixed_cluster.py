@@ -7,7 +7,7 @@ import pytest
 from bench.soaking.mixed import PARTITIONS, Fault, fail_under_load
 from lab.mixed_cluster import KAFKAS, LIGHT, STEWARDS, mixed_cluster
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 FAULTS = (("isolate", LIGHT), ("freeze", KAFKAS[0]), ("isolate", KAFKAS[1]), ("kill", LIGHT))
 """A soak has 60."""

@@ -9,7 +9,7 @@ from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.kubernetes import CLUSTER, User, manifest
 from tests.integration.moves import on_1_2_3
 
-pytestmark = [pytest.mark.kafka, pytest.mark.kubernetes, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kafka, pytest.mark.kubernetes]
 
 GOAL = {"removeBrokers": [1], "topics": ["drained"]}
 THROTTLE = {"adaptive": {"minBytesPerSecond": 1_000_000, "maxBytesPerSecond": 500_000_000}}

@@ -22,7 +22,7 @@ from lab.zookeeper import ZooKeeperServer
 from tests.integration.clusters import call
 from tests.integration.conftest import PATIENCE_S
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.kafka
 
 BROKERS = (1, 2)
 STEWARD_CHROOT, NATIVE_CHROOT = "/kafka/answers", "/kafka/native-answers"

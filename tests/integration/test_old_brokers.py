@@ -15,7 +15,7 @@ from tests.integration.clusters import create_on, held_cluster, metadata_by
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.faults import controller_session, judge_history, wait_until_converged
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 FREEZES = 3
 """The broker that is frozen for longer than the sessions of the others: its own session lasts."""

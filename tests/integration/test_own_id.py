@@ -11,7 +11,7 @@ from lab.waiting import wait_until
 from tests.integration.clusters import create_on, held_cluster
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.kafka
 
 EXIT_WRONG_SETTINGS = 2
 TREES = ("/brokers/topics", "/controller", "/controller_epoch", "/admin", "/isr_change_notification")

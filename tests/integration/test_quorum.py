@@ -29,7 +29,7 @@ from tests.integration.quorums import (
     wait_for_commits,
 )
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 
 @pytest.mark.shows("Q7", "Q16")

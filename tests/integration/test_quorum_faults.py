@@ -13,7 +13,7 @@ from lab.waiting import wait_until
 from tests.effort import in_soak
 from tests.integration.quorums import PATIENCE_S, SHORT, STEADY, start, stop_all, wait_for_commits
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 LOAD = Load().also_of_steward()
 

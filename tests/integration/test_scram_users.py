@@ -13,7 +13,7 @@ from lab.java_process import java_command, write_properties
 from lab.kafka_image import class_path
 from lab.zookeeper import ZooKeeperServer
 
-pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.zookeeper
 
 RUN_TIMEOUT_S = 60.0
 

@@ -42,7 +42,7 @@ from lab.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kafka
 
 PATIENCE_S = 30.0
 CONTROLLER = 1000

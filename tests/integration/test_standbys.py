@@ -21,7 +21,7 @@ from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.faults import controller_epoch, judge_history, metadata_differences, moving, wait_until_converged
 from tests.integration.moves import fill, throttled
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 IDS = (1000, 999)
 ACTIVE = "kafka_controller_kafkacontroller_activecontrollercount"

@@ -10,7 +10,7 @@ from lab.zookeeper_history import DELETED, read_history
 from tests.effort import in_soak
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 
 ACTIVE = "kafka_controller_kafkacontroller_activecontrollercount"

@@ -13,7 +13,7 @@ from lab.waiting import wait_until
 from tests.integration.clusters import held_cluster
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.kafka
 
 OLD = {"version": 2, "partitions": {"0": [1, 2], "1": [2, 1]}, "adding_replicas": {}, "removing_replicas": {}}
 """A topic as Kafka 2.7 writes it: without an id."""

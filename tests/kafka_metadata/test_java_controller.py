@@ -30,7 +30,7 @@ from lab.waiting import wait_until
 from tests.controller_core.metadata.test_activation import LEVELS
 from tests.kafka_metadata.judge import MetadataJudge, in_one_order
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.kafka
 
 SETTINGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

@@ -24,7 +24,7 @@ from tests.kafka_log.batches import fast_folder
 from tests.kafka_metadata.judge import MetadataJudge, in_one_order
 from tests.kafka_metadata.record_values import EVERY_TYPE, others, record_logs
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.java
 
 JUDGED = [
     "RegisterBrokerRecord", "PartitionRecord", "PartitionChangeRecord", "RegisterControllerRecord", "UserScramCredentialRecord",

@@ -229,7 +229,6 @@ LOG_DIRS = {log_dirs, log_dirs_cancelled, log_dirs_rolled_back}
 
 @pytest.mark.shows("F19", "F44", "E3", "O3", "O9")
 @pytest.mark.parametrize("story", [*STORIES, *in_soak(windows, guarded_pause)], ids=lambda story: story.__name__)
-@pytest.mark.timeout(300)
 def test_killed_at_any_call_the_end_is_the_same(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     """O1, O3, O9: no throttle is left that is ours, either."""
     if story is from_config_maps:

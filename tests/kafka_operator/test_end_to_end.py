@@ -16,7 +16,7 @@ from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.stock import Brokers, Stock
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka]
 
 
 @pytest.mark.shows("F1", "F3")

@@ -17,7 +17,7 @@ from tests.kafka_operator.makers import raw_election, raw_plan, raw_reassignment
 from tests.kafka_operator.stock import Brokers, Stock
 from tests.twins.kstatus import kstatus
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka]
 
 CLUSTER_METRICS_S = 60.0
 """All partitions are counted every half minute."""

@@ -37,7 +37,7 @@ __all__ = [
     "test_a_topic_is_created_extended_changed_and_deleted",
 ]
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka]
 
 TOO_MANY = (
     "Unable to replicate the partition 4 time(s): "

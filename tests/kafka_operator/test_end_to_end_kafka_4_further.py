@@ -74,6 +74,5 @@ __all__ = [
 pytestmark = [
     pytest.mark.kubernetes,
     pytest.mark.kafka,
-    pytest.mark.timeout(240),
     pytest.mark.soak("kafka_operator/test_end_to_end_kafka_4.py"),
 ]

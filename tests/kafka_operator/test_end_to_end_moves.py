@@ -22,7 +22,7 @@ from tests.kafka_operator.makers import assignments, raw_cluster, raw_plan, raw_
 from tests.kafka_operator.plans import document
 from tests.kafka_operator.stock import Stock
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka]
 
 SLOW, CHANGED = {"bytesPerSecond": 20_000}, {"bytesPerSecond": 30_000}
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")

@@ -23,7 +23,7 @@ from tests.integration.test_secured import MECHANISM, PASSWORDS, broker_settings
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka]
 
 GUESS, ROTATED = "guessed-hunter2", "rotated-hunter2"
 SCRAM = {"type": "ScramSHA512", "username": "controller", "secretRef": {"name": "user"}}

@@ -17,7 +17,7 @@ from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.stock import Stock
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka]
 
 RESYNCS_S = 7.0
 """Two resyncs of three seconds each: enough time for an unwanted change."""
@@ -142,7 +142,6 @@ def test_corrected_drift_and_a_recreated_topic_are_reported_once(shop: Namespace
 
 
 @pytest.mark.shows("F5", "E5")
-@pytest.mark.timeout(240)
 def test_an_edited_replication_factor_is_carried_out_under_a_throttle(shop: Namespace, kafka: Stock) -> None:
     """Features 5, (e) 5: without Cruise Control, with progress, and nothing of the throttle is left behind."""
     shop.take(declared("e2e-factor", partitions=2))

@@ -16,7 +16,7 @@ __all__ = [
     "test_an_edited_replication_factor_is_carried_out_under_a_throttle",
 ]
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka]
 
 
 @pytest.fixture(scope="module")

@@ -93,7 +93,6 @@ def story_name(story: Story) -> str:
 
 
 @pytest.mark.shows("O1")
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("fault", Fault)
 @pytest.mark.parametrize("story", STORIES, ids=story_name)
 def test_whichever_call_is_spoilt_the_end_is_the_same(story: Story, fault: Fault) -> None:
@@ -117,7 +116,6 @@ def test_whichever_call_is_spoilt_the_end_is_the_same(story: Story, fault: Fault
 
 
 @pytest.mark.shows("F19", "O3")
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("story", STORIES, ids=story_name)
 def test_many_faults_and_a_kill_change_no_end(story: Story) -> None:
     """O1, O3: a fifth of all calls spoilt anyhow, the process killed at one of them; the seed is in the message."""
@@ -134,7 +132,6 @@ def test_many_faults_and_a_kill_change_no_end(story: Story) -> None:
 
 
 @pytest.mark.shows("O2")
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("watch", Watch)
 @pytest.mark.parametrize("story", STORIES, ids=story_name)
 def test_whichever_event_is_lost_or_late_the_end_is_the_same(story: Story, watch: Watch) -> None:
@@ -151,7 +148,6 @@ def test_whichever_event_is_lost_or_late_the_end_is_the_same(story: Story, watch
 
 
 @pytest.mark.shows("O1")
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("story", STORIES, ids=story_name)
 def test_stale_lists_change_no_end(story: Story) -> None:
     """O1: every second list is three seconds old, and one is made each second: what is gone comes up again, what is new is missing."""

@@ -168,7 +168,6 @@ async def run_paused(story: Story, pause_at: int | None) -> tuple[object, list[s
 
 @pytest.mark.slow
 @pytest.mark.shows("F36", "O10")
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_late_calls_of_a_resumed_holder_do_not_change_the_final_state(story: Story) -> None:
     """O1, O3, O10: paused for 30 s before each of its calls while another holds the Lease; it ends, and the final state is the same.

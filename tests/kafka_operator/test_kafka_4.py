@@ -22,7 +22,7 @@ from lab.kraft import KraftNode, kraft_cluster
 from steward.main import app
 from tests.kafka_operator.stock import Stock
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 PATIENCE_S = 60.0
 POLL_INTERVAL_S = 0.2

@@ -19,7 +19,7 @@ from lab.waiting import wait_until
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_topic
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kubernetes
 
 TAKEOVER_S = 15.0
 """Maximum time from the kill of the holder to the first status that the standby writes."""

@@ -46,7 +46,6 @@ async def with_topics(world: World, count: int) -> None:
 
 
 @pytest.mark.shows("E12")
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("count", [1_000, 10_000] if EXHAUSTIVE else [2_500])
 def test_many_topics_are_few_admin_calls_and_two_writes_each(count: int) -> None:
     """Benchmark P8: a resync of all of them writes nothing."""
@@ -70,7 +69,6 @@ def test_many_topics_are_few_admin_calls_and_two_writes_each(count: int) -> None
 
 
 @pytest.mark.shows("E12")
-@pytest.mark.timeout(300)
 def test_a_queue_that_is_full_slows_down_and_neither_exits_nor_drops() -> None:
     """A queue of fifty for a thousand Topics: all become Ready, and no more than fifty ever wait."""
 

@@ -26,7 +26,7 @@ from tests.kafka_operator.test_end_to_end_kafka_4 import kafka
 
 __all__ = ["kafka"]
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka]
 
 TOPIC = "orders"
 POLL_S = 0.1

@@ -22,7 +22,7 @@ from tests.balance_analytics.arrow_loads import loads_table
 from tests.balance_analytics.test_moves import columns
 from tests.kafka_operator.live import Namespace
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kubernetes
 
 DIGEST = f"sha256:{'0' * 64}"
 ROLE: dict[str, Any] = {

@@ -45,7 +45,7 @@ from lab.kraft import KraftNode, kraft_cluster
 from lab.steward import ROOT
 from tests.kafka_operator.stock import PATIENCE_S, Stock
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 TOKENS = "TOKENS"
 """Name of the listener."""

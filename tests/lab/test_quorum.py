@@ -16,7 +16,7 @@ from lab.quorum_security import mutual_tls, sasl_plaintext
 from lab.tools import kafka_metadata_quorum
 from lab.waiting import wait_until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kafka
 
 PATIENCE_S = 60.0
 

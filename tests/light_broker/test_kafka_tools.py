@@ -14,7 +14,7 @@ from lab.kraft import KraftCluster
 from lab.light_broker import LightBroker, light_broker
 from lab.tools import kafka_configs, kafka_topics, run_tool_of_kafka_4
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.java
 
 TOPIC, BROKER = 2, 4
 TIMEOUT_MS = 20_000

@@ -11,8 +11,6 @@ import pytest
 from lab.light_broker import LightBroker, light_broker
 from lab.tools import run_tool, run_tool_of_kafka_4
 
-pytestmark = pytest.mark.timeout(180)
-
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 COUNT = 300
 TIMEOUT_S = 30.0

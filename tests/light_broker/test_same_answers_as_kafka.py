@@ -22,7 +22,7 @@ from lab.frames import receive_frame, send_frame
 from lab.kraft import KraftCluster
 from lab.light_broker import LightBroker, light_broker
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kafka
 
 TOPIC = f"answers-{uuid.uuid4().hex[:8]}"
 NOWHERE = "nowhere"

@@ -23,7 +23,7 @@ from tests.kafka_operator.live import PATIENCE_S, ROOT, Namespace
 from tests.spark_operator.kubelet import FAILS, NO_IMAGE, RUNS_FOREVER, Kubelet
 from tests.spark_operator.makers import raw_schedule, raw_spark
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kubernetes
 
 RIGHTS = f"""
 apiVersion: rbac.authorization.k8s.io/v1

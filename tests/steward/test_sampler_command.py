@@ -153,7 +153,6 @@ def test_failed_sample_is_reported_with_exit_code_1(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_signal_stops_the_sampler(tmp_path: Path) -> None:
     """Kubernetes sends SIGTERM, also while no broker answers; the sampler is then live and not ready, and keeps its folder up."""
     expired = tmp_path / "date=2020-01-01"

@@ -20,7 +20,6 @@ LIMIT_S = 3_600.0
 
 
 @pytest.mark.java
-@pytest.mark.timeout(300)
 @pytest.mark.shows("F63")
 def test_a_choice_of_kafkas_client_tests_passes(tmp_path: Path) -> None:
     """`kafka-clients-integration-tests` of Kafka 4.3.1."""

@@ -88,7 +88,6 @@ def groups_command(broker: LightBroker, *arguments: str) -> str:
 
 
 @pytest.mark.java
-@pytest.mark.timeout(300)  # Several JVMs, one after another: two minutes on a machine with a load of 19.
 @pytest.mark.shows("F63")
 def test_java_consumer_and_kafka_consumer_groups(broker: LightBroker) -> None:
     """Consume, describe, reset and delete, with the tools of Kafka 4.3."""

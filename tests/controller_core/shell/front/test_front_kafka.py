@@ -21,7 +21,7 @@ from lab.cluster import kafka_cluster as new_kafka_cluster
 from lab.kafka import CLIENT, KafkaBroker
 from lab.tools import kafka_topics
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 CONTROLLER_ID = 1000
 

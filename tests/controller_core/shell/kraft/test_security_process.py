@@ -19,8 +19,6 @@ from lab.quorum_security import sasl_plaintext
 from tests.controller_core.shell.kraft.admin.test_security import acl_filter, creation
 from tests.controller_core.shell.quorum.members import Member
 
-pytestmark = pytest.mark.timeout(120)
-
 TIMEOUT_MS = 20_000
 SETTINGS = {
     **sasl_plaintext().settings,

@@ -40,8 +40,6 @@ from tests.controller_core.shell.quorum.members import Member, committed, leader
 from tests.controller_core.shell.quorum.properties import STATIC
 from tests.waiting import until
 
-pytestmark = pytest.mark.timeout(180)
-
 DESCRIBE = {"topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]}
 
 

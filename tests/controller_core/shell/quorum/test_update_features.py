@@ -14,8 +14,6 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.shell.quorum.members import Member, committed, leader_of, members, until
 
-pytestmark = pytest.mark.timeout(180)
-
 CONTEXT = RequestContext("CONTROLLER", None, "127.0.0.1", 1, 2)
 FAILED_FOR_ALL = "The update failed for all features since the following feature had an error: "
 

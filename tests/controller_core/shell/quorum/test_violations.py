@@ -9,8 +9,6 @@ from lab.ports import free_port
 from tests.controller_core.shell.quorum.members import Member
 from tests.waiting import until
 
-pytestmark = pytest.mark.timeout(180)
-
 OTHER_CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 
 

@@ -35,7 +35,7 @@ from light_broker.core.metadata_view import (
 )
 from tests.light_broker.control.zookeeper.test_controller_requests import Recording
 
-pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.zookeeper
 
 BROKER_ID = 7
 CREDENTIAL = make_credential(SCRAM_SHA_256, b"salted", b"salt", 4096)

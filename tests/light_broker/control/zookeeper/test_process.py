@@ -13,7 +13,7 @@ from kafka_wire.net.client import Node
 from lab.zookeeper import ZooKeeperServer
 from tests.light_broker.serving import client_of, standalone, topics_of
 
-pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.zookeeper
 
 TOPIC_ID = UUID(int=9)
 WAIT = "light_broker.control.zookeeper.control.METADATA_WAIT_S"
