@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 
 class CheckedAppend(NamedTuple):
-    """Encoded batches that may be appended to the active segment, which has room for them."""
+    """Encoded batches that continue the log."""
 
     data: bytes
     batches: list[Batch]
@@ -136,10 +136,12 @@ class Log:
 
         Raises InvalidAppendError, and LogWriteError, such as on a full disk: the log then is as it was before.
         """
-        return self.write(self.make_room(data, verify_checksums=verify_checksums))
+        checked = self.check(data, verify_checksums=verify_checksums)
+        self.make_room(checked)
+        return self.write(checked)
 
-    def make_room(self, data: bytes, *, verify_checksums: bool = True) -> CheckedAppend:
-        """Check encoded batches, and begin another segment if they need it. Raises as `append`."""
+    def check(self, data: bytes, *, verify_checksums: bool = True) -> CheckedAppend:
+        """Return encoded batches if they continue the log. Raises as `append`."""
         self._raise_failure()
         batches = validated_batches(
             data,
@@ -148,10 +150,10 @@ class Log:
             end_offset=self.end_offset,
             verify_checksums=verify_checksums,
         )
-        return self.make_room_for(CheckedAppend(data, batches))
+        return CheckedAppend(data, batches)
 
-    def make_room_for(self, checked: CheckedAppend) -> CheckedAppend:
-        """Begin another segment if batches need it that the caller has made for this end of the log, and checked. Raises as `append`."""
+    def make_room(self, checked: CheckedAppend) -> None:
+        """Begin another segment if batches need it. Raises as `append`."""
         self._raise_failure()
         data, batches = checked.data, checked.batches
         last = batches[-1].last_offset
@@ -166,7 +168,6 @@ class Log:
         )
         if reason is not None:
             self._roll(batches[0].base_offset)
-        return checked
 
     def write(self, checked: CheckedAppend) -> Appended:
         """Append batches for which `make_room` made room since the last change of the log. Raises LogWriteError as `append`."""

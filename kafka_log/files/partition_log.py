@@ -6,8 +6,7 @@ UnifiedLog.
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +23,7 @@ from kafka_log.files.transaction_index_file import TransactionIndexFile
 from kafka_log.format.batches import appendable_bytes, parts_of_batches
 from kafka_log.format.flush_schedule import is_flush_due_by_messages, is_flush_due_by_time
 from kafka_log.format.leader_append import leader_batch
-from kafka_log.format.producer_batches import ProducerBatch, read_producer_batches
+from kafka_log.format.producer_batches import read_producer_batches
 from kafka_log.format.producer_states import PreparedProducers, ProducerStates
 from kafka_log.format.producers import Origin
 from kafka_log.format.retention import RetentionReason, SegmentAge, deletable_segments
@@ -126,10 +125,8 @@ class PartitionLog:
             origin=origin,
             now_ms=self.now_ms(),
         )
-        checked = CheckedAppend(made.data, [made.batch])
         return self._append(
-            partial(self.log.make_room_for, checked),
-            made.producers,
+            CheckedAppend(made.data, [made.batch]),
             origin,
             transaction_version=transaction_version,
             log_append_time_ms=made.batch.max_timestamp_ms if self.settings.append.log_append_time else NO_TIMESTAMP,
@@ -145,31 +142,30 @@ class PartitionLog:
         last: PartitionAppend | None = None
         # A leader with larger segments, from before its setting was changed, returns more than fits into one here.
         for part in parts_of_batches(whole, self.settings.log.segment_bytes):
-            try:
-                producers = read_producer_batches(part)
-            except WireError as error:
-                raise InvalidAppendError(str(error)) from None
-            last = self._append(partial(self.log.make_room, part), producers, Origin.REPLICATION)
+            last = self._append(self.log.check(part), Origin.REPLICATION)
             first = first or last
         return PartitionAppend(first.first_offset, last.last_offset) if first and last else None
 
     def _append(
         self,
-        make_room: Callable[[], CheckedAppend],
-        producers: Sequence[ProducerBatch],
+        checked: CheckedAppend,
         origin: Origin,
         *,
         transaction_version: int = 0,
         log_append_time_ms: int = NO_TIMESTAMP,
     ) -> PartitionAppend:
+        try:
+            batches = read_producer_batches(checked.data)
+        except WireError as error:
+            raise InvalidAppendError(str(error)) from None
         active = self.log.active_base_offset
         try:
-            checked = make_room()
+            self.log.make_room(checked)
         finally:
             if self.log.active_base_offset != active:
                 self._rolled()
         # After the roll, as in Kafka: a batch that is refused or was sent again may begin a segment.
-        prepared = self.producers.prepare(producers, origin, transaction_version=transaction_version)
+        prepared = self.producers.prepare(batches, origin, transaction_version=transaction_version)
         if prepared.duplicate is not None:
             known = prepared.duplicate
             return PartitionAppend(known.first_offset, known.last_offset, known.timestamp_ms)

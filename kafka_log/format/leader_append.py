@@ -14,7 +14,6 @@ import google_crc32c
 
 from kafka_log.errors import RefusedAppendError
 from kafka_log.format.batches import CHECKED_FROM, Batch
-from kafka_log.format.producer_batches import ProducerBatch, read_producer_batches
 from kafka_log.format.producers import Origin
 from kafka_log.format.record_walk import BadRecordError, WalkedRecords, walk_records
 from kafka_wire.compression import (
@@ -76,12 +75,10 @@ class AppendSettings:
 
 
 class LeaderBatch(NamedTuple):
-    """A batch as it is appended. What its header says is known here, so that the log does not read it again."""
+    """A batch as it is appended, and what its header says, which the log does not check again."""
 
     data: bytes
     batch: Batch
-    producers: list[ProducerBatch]
-    """Its producer; empty without an id."""
 
 
 def leader_batch(
@@ -260,35 +257,7 @@ def _stamped(
     # One copy of the records, which are most of the batch.
     whole = b"".join((stamped, memoryview(batch)[HEADER_BYTES:]))
     last_offset = base_offset + header.last_offset_delta
-    return LeaderBatch(
-        whole,
-        Batch(0, len(whole), base_offset, last_offset, leader_epoch, timestamp_ms),
-        _producers(whole, header, base_offset, last_offset, timestamp_ms),
-    )
-
-
-def _producers(
-    whole: bytes, header: BatchHeader, base_offset: int, last_offset: int, timestamp_ms: int
-) -> list[ProducerBatch]:
-    if header.producer_id == NO_PRODUCER:
-        return []
-    if header.is_control:
-        try:
-            return read_producer_batches(whole)  # with the marker, which is in its record
-        except WireError as error:
-            _refuse(ErrorCode.CORRUPT_MESSAGE, str(error))
-    return [
-        ProducerBatch(
-            header.producer_id,
-            header.producer_epoch,
-            header.base_sequence,
-            base_offset,
-            last_offset,
-            timestamp_ms,
-            header.is_transactional,
-            is_control=False,
-        )
-    ]
+    return LeaderBatch(whole, Batch(0, len(whole), base_offset, last_offset, leader_epoch, timestamp_ms))
 
 
 def _refuse(error: ErrorCode, message: str) -> NoReturn:

@@ -12,6 +12,7 @@ from pathlib import Path
 from kafka_node.configs.config_rules import AnyValue, ConfigType
 from kafka_node.configs.setting_rules import Setting, SettingError
 from kafka_node.security.contexts import client_context
+from kafka_node.security.listener_settings import PEM
 from kafka_node.security.settings import TlsFiles
 
 SET_ACL = "zookeeper.set.acl"
@@ -20,7 +21,7 @@ HOST_NAME_CHECK = "zookeeper.ssl.endpoint.identification.algorithm"
 SOCKET = "zookeeper.clientCnxnSocket"
 """Kafka needs Netty's class here for TLS; this broker reads the setting and needs none."""
 _STORES = ("keystore", "truststore")
-PEM, PEM_SUFFIX = "PEM", ".pem"
+PEM_SUFFIX = ".pem"
 
 _TABLE = {
     setting.name: setting
