@@ -21,6 +21,8 @@ QUEUED_RECORDS = 100_000
 TIMEOUT_S = 120.0
 """Of requests, and of the last records of a run: some hundred times what a quiet machine takes."""
 RECORDS_AT_ONCE = 10_000
+FETCH_BACKOFF_MS = 10
+"""Pause of a fetch while librdkafka's queue of 64 MB is full. With its default of 1 s the client stands still when a broker is faster."""
 RETRY_MS = 10
 """Time between two attempts to connect to a broker that is starting."""
 DELETION_S = 30.0
@@ -178,7 +180,13 @@ def produce_one(bootstrap: str, topic: str) -> None:
 
 def consume(bootstrap: str, topic: str, total_bytes: int) -> None:
     """Read all records of a topic that has `total_bytes` of values."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False})
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "bench",
+        "enable.auto.commit": False,
+        "fetch.queue.backoff.ms": FETCH_BACKOFF_MS,
+    }
+    consumer = Consumer(settings)
     try:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
         missing, deadline = total_bytes // VALUE_BYTES, time.monotonic() + TIMEOUT_S

@@ -11,6 +11,7 @@ from kafka_node.configs.setting_rules import SettingError
 from kafka_node.ignored_settings import log_ignored
 from light_broker.control.port import ControlPlaneError
 from light_broker.control.standalone.state_file import StateFileError
+from light_broker.shell.allocator import keep_freed_memory
 from light_broker.shell.binding import BindError
 from light_broker.shell.log_errors import NoLogDirectoryError, WrongFolderError
 from light_broker.shell.process import BrokerProcess, ProcessOptions
@@ -49,6 +50,7 @@ def run_broker(options: BrokerOptions) -> int:
         )
         return _failed(SettingError(words), EXIT_WRONG_SETTINGS)
     log_ignored(read)
+    keep_freed_memory()
     process_options = ProcessOptions(metrics_host=options.metrics_host, metrics_port=options.metrics_port)
     return asyncio.run(_run(read.settings, process_options))
 
