@@ -5,7 +5,6 @@ loop (KAFKA-7504): `preadv` with RWF_NOWAIT reads only cached bytes. Where the p
 everything. net/response_writer.py sends these responses.
 """
 
-import asyncio
 import errno
 import os
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,45 +27,42 @@ class SliceUnreadable(WireError):  # noqa: N818 -- names the condition
     """A slice of a file cannot be read as announced: the file was truncated, or the disk failed. The connection must be closed."""
 
 
-async def run_on_any_thread(read: Callable[[], bytes]) -> bytes:
-    """Run a blocking read on a thread of the event loop's default pool."""
-    return await asyncio.get_running_loop().run_in_executor(None, read)
-
-
 class SharedFile:
     """Open file whose descriptor is closed when neither its owner nor a slice refers to it.
 
     So a log may drop the file of a deleted segment while a slow consumer still reads it, and no descriptor is used after another file has
-    got its number. The object owns `descriptor`. `run` reads on the disk thread of the file's directory.
+    got its number. The object owns `descriptor`.
     """
 
-    __slots__ = ("_reads_cached", "descriptor", "name", "run")
+    __slots__ = ("_reads_cached", "descriptor", "name")
 
-    def __init__(self, descriptor: int, name: str, run: DiskRunner = run_on_any_thread) -> None:
+    def __init__(self, descriptor: int, name: str) -> None:
         self.descriptor = descriptor
         self.name = name
-        self.run = run
         self._reads_cached = NOWAIT is not None
 
     def __del__(self) -> None:
         os.close(self.descriptor)
 
     def read_cached(self, into: memoryview, position: int) -> int:
-        """Read cached bytes at `position`, at most as many as fit; 0 if none are cached, or if that cannot be found out."""
+        """Read cached bytes at `position`, at most as many as fit.
+
+        Returns 0 if none are cached, if that cannot be found out, and after an error, which the blocking read repeats.
+        """
         if not self._reads_cached or NOWAIT is None:
             return 0
         try:
             return os.preadv(self.descriptor, [into], position, NOWAIT)
-        except BlockingIOError:
-            return 0
         except OSError as error:
-            if error.errno not in _NOT_SUPPORTED:
-                raise self._unreadable(position, error.strerror) from error
-            self._reads_cached = False
+            if error.errno in _NOT_SUPPORTED:
+                self._reads_cached = False
             return 0
 
     def read_blocking(self, size: int, position: int) -> bytes:
-        """Read `size` bytes, waiting for the disk, and ask the kernel to read on. Raises SliceUnreadable if the file is shorter."""
+        """Read `size` bytes, waiting for the disk, and ask the kernel to read on.
+
+        Raises SliceUnreadable if the file is shorter, and for an error of the disk, which is its cause.
+        """
         try:
             if hasattr(os, "posix_fadvise"):
                 os.posix_fadvise(self.descriptor, position, READ_AHEAD_BYTES, os.POSIX_FADV_WILLNEED)
@@ -84,17 +80,19 @@ class SharedFile:
 class FileSlice:
     """`length` bytes of a file from `offset` on, as a part of a response.
 
-    The bytes must not change until the response is sent. If the file is truncated in the meantime, the connection is closed.
+    The bytes must not change until the response is sent. If the file is truncated in the meantime, the connection is closed. `run` reads what is
+    not cached on the disk thread of the file's directory; None: on any thread.
     """
 
-    __slots__ = ("file", "length", "offset")
+    __slots__ = ("file", "length", "offset", "run")
 
-    def __init__(self, file: SharedFile, offset: int, length: int) -> None:
+    def __init__(self, file: SharedFile, offset: int, length: int, run: DiskRunner | None = None) -> None:
         if offset < 0 or length < 0:
             raise ValueError(f"offset and length must not be negative, found {offset} and {length}")
         self.file = file
         self.offset = offset
         self.length = length
+        self.run = run
 
     def __len__(self) -> int:
         return self.length

@@ -22,6 +22,7 @@ from kafka_log.format.append_rules import validated_batches, with_assigned_offse
 from kafka_log.format.batches import Batch
 from kafka_log.format.epochs import LeaderEpochs
 from kafka_log.format.roll import LogSettings, roll_reason
+from kafka_wire.file_slice import DiskRunner, FileSlice
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,10 @@ class LogSlice:
     def read(self) -> bytes:
         """Return the bytes."""
         return self.segment.read(self.position, self.size_bytes) if self.size_bytes else b""
+
+    def slice_for(self, run: DiskRunner) -> FileSlice:
+        """Return the part of the segment's file for a response, as Segment.slice_of; it stays readable when the segment is deleted."""
+        return self.segment.slice_of(self.position, self.size_bytes, run)
 
 
 class Log:
@@ -156,13 +161,14 @@ class Log:
         """Begin another segment if batches need it. Raises as `append`."""
         self._raise_failure()
         data, batches = checked.data, checked.batches
-        last = batches[-1].last_offset
-        timestamp_ms = max(batch.max_timestamp_ms for batch in batches)
+        timestamp_ms = batches[0].max_timestamp_ms
+        if len(batches) > 1:
+            timestamp_ms = max(batch.max_timestamp_ms for batch in batches)
         reason = roll_reason(
             self._active.fill(),
             self.settings,
             size_bytes=len(data),
-            last_offset=last,
+            last_offset=batches[-1].last_offset,
             timestamp_ms=timestamp_ms,
             now_ms=self._now_ms(),
         )
@@ -249,6 +255,14 @@ class Log:
             if found := segment.find(offset):
                 return found
         return None
+
+    def upper_bound_offset(self, found: LogSlice) -> int:
+        """Return an offset above those of a slice: that of an index entry, or the end of its segment (UnifiedLog.collectAbortedTransactions)."""
+        bound = found.segment.upper_bound_offset(found.position + found.size_bytes)
+        if bound is not None:
+            return bound
+        later = (segment.base_offset for segment in self._segments if segment.base_offset > found.segment.base_offset)
+        return next(later, self.end_offset)
 
     def find_by_timestamp(self, timestamp_ms: int) -> Batch | None:
         """Return the first batch whose largest timestamp is at least `timestamp_ms` (ListOffsets), None if there is none."""

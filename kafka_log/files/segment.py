@@ -14,6 +14,7 @@ from kafka_log.format.index_entries import (
     TimestampOffset,
     find_position,
     find_timestamp,
+    first_offset_from,
     last_position,
     last_timestamp,
     offset_bytes_before,
@@ -28,6 +29,7 @@ from kafka_log.format.names import (
 )
 from kafka_log.format.roll import SegmentFill
 from kafka_log.format.scan import SegmentScan
+from kafka_wire.file_slice import DiskRunner, FileSlice, SharedFile
 from kafka_wire.records import HEADER_BYTES, NO_TIMESTAMP
 
 LOOKUP_BYTES = 8192
@@ -49,6 +51,8 @@ class Segment:
         self._first_timestamp_ms = NO_TIMESTAMP
         self._created_ms = now_ms
         self._descriptor = descriptor
+        self._file: SharedFile | None = SharedFile(descriptor, str(self.path))
+        """Owner of the descriptor, which responses with a slice of the file keep open."""
 
     @classmethod
     def create(cls, folder: Path, base_offset: int, now_ms: int, file_suffix: str = "") -> "Segment":
@@ -169,6 +173,20 @@ class Segment:
                 f"Failed to read log segment {self.path} at byte offset {position}: {error.strerror}. Check the disk."
             ) from error
 
+    def slice_of(self, position: int, size_bytes: int, run: DiskRunner) -> FileSlice:
+        """Return a part of the file for a response; `run` reads what is not cached. Raises ClosedSegmentError."""
+        if self._file is None:
+            raise ClosedSegmentError(f"Log segment {self.path} was removed.")
+        return FileSlice(self._file, position, size_bytes, run)
+
+    def upper_bound_offset(self, position: int) -> int | None:
+        """Return an offset above those of the batches that begin before `position`; None if the index has none.
+
+        Source: OffsetIndex.fetchUpperBoundOffset.
+        """
+        relative = first_offset_from(self.offset_index.entries, position)
+        return None if relative is None else self.base_offset + relative
+
     def truncate(self, offset: int) -> int:
         """Remove the batches that reach `offset`, on the disk too; return the offset at which the segment ends.
 
@@ -211,10 +229,8 @@ class Segment:
             self.flush()
 
     def close(self) -> None:
-        """Close the file. A read in another thread then fails, and never reads a file that got the same number."""
-        if self._descriptor >= 0:
-            descriptor, self._descriptor = self._descriptor, -1
-            os.close(descriptor)
+        """Close the file, once no response has a slice of it. Other reads fail, and never read a file that got the same number."""
+        self._descriptor, self._file = -1, None
 
     def delete(self) -> None:
         """Close and delete the segment's files; the caller flushes the folder."""

@@ -50,6 +50,16 @@ def find_position(entries: Entries, relative_offset: int) -> int:
     return int(OFFSET_ENTRY.unpack_from(entries, row * OFFSET_ENTRY.size)[1]) if row >= 0 else 0
 
 
+def first_offset_from(entries: Entries, position: int) -> int | None:
+    """Return the relative offset of the first indexed batch that begins at `position` or behind it, None if there is none."""
+    row = bisect_left(_Column(entries, OFFSET_ENTRY, 1), position)
+    return (
+        int(OFFSET_ENTRY.unpack_from(entries, row * OFFSET_ENTRY.size)[0])
+        if row * OFFSET_ENTRY.size < len(entries)
+        else None
+    )
+
+
 def last_position(entries: Entries) -> int:
     """Return the position of the last indexed batch; the next entry is counted from it. 0 without entries."""
     return int(OFFSET_ENTRY.unpack_from(entries, len(entries) - OFFSET_ENTRY.size)[1]) if len(entries) else 0

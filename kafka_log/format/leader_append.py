@@ -6,7 +6,6 @@ or when the offsets of its records are not consecutive. Source: Kafka's LogValid
 """
 
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
@@ -32,6 +31,7 @@ from kafka_wire.records import (
     NO_PRODUCER,
     NO_TIMESTAMP,
     BatchHeader,
+    batch_header,
     batch_headers,
     decode_batches,
     encode_batch,
@@ -107,10 +107,10 @@ def leader_batch(
         walked = _walked(*records, header)
         _check_records(header, walked, settings, now_ms)
         if not header.log_append_time:
-            max_timestamp_ms = max(walked.timestamps_ms, default=NO_TIMESTAMP)
+            max_timestamp_ms = walked.largest_timestamp_ms
         if target != header.compression or not walked.is_consecutive:
             batch = _encoded_again(batch, header, Compression(target))
-            ((_, header),) = batch_headers(batch)
+            _, header = _only_batch(batch)
             _check_size(batch, settings.max_message_bytes, ErrorCode.MESSAGE_TOO_LARGE, "max.message.bytes")
     _check_size(batch, settings.segment_bytes, ErrorCode.RECORD_LIST_TOO_LARGE, "segment.bytes")
     timestamp_ms = now_ms if settings.log_append_time else max(max_timestamp_ms, NO_TIMESTAMP)
@@ -126,12 +126,13 @@ def _only_batch(data: bytes) -> tuple[bytes, BatchHeader]:
             "Use a client of Kafka 0.11 or later.",
         )
     try:
-        found = list(batch_headers(data))
+        header = batch_header(data)
+        is_only = header is not None and batch_header(data, header.size_bytes) is None
+        count = 1 if is_only else sum(1 for _ in batch_headers(data))
     except WireError as error:
         _refuse(ErrorCode.CORRUPT_MESSAGE, str(error))
-    if len(found) != 1:
-        _refuse(ErrorCode.INVALID_RECORD, f"A partition's records must be one whole batch; there are {len(found)}.")
-    ((_, header),) = found
+    if header is None or not is_only:
+        _refuse(ErrorCode.INVALID_RECORD, f"A partition's records must be one whole batch; there are {count}.")
     return data[: header.size_bytes], header
 
 
@@ -189,7 +190,7 @@ def _check_records(header: BatchHeader, walked: WalkedRecords, settings: AppendS
     wrong: dict[int, str] = {}
     if settings.is_compacted:
         wrong = dict.fromkeys(walked.without_key, "A record of a compacted topic needs a key.")
-    late = _wrong_timestamps(header, walked.timestamps_ms, settings, now_ms)
+    late = _wrong_timestamps(header, walked, settings, now_ms)
     for index, reason in late.items():
         wrong.setdefault(index, reason)
     if not wrong:
@@ -204,13 +205,14 @@ def _check_records(header: BatchHeader, walked: WalkedRecords, settings: AppendS
 
 
 def _wrong_timestamps(
-    header: BatchHeader, timestamps_ms: Sequence[int], settings: AppendSettings, now_ms: int
+    header: BatchHeader, walked: WalkedRecords, settings: AppendSettings, now_ms: int
 ) -> dict[int, str]:
     """Return the reasons by the indexes of records."""
+    least, most = now_ms - settings.timestamp_before_max_ms, now_ms + settings.timestamp_after_max_ms
+    timestamps_ms = walked.timestamps_ms
     if header.log_append_time:
         timestamps_ms = [header.max_timestamp_ms] * len(timestamps_ms)
-    least, most = now_ms - settings.timestamp_before_max_ms, now_ms + settings.timestamp_after_max_ms
-    if not header.log_append_time and timestamps_ms and least <= min(timestamps_ms) <= max(timestamps_ms) <= most:
+    elif timestamps_ms and least <= walked.least_timestamp_ms and walked.largest_timestamp_ms <= most:
         return {}  # the usual batch, without a step for each record
     wrong = {}
     for index, timestamp in enumerate(timestamps_ms):

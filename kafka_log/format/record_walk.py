@@ -1,18 +1,21 @@
 """Check of each record in a batch, without building the records.
 
-This loop runs once for each record that a broker takes, so it reads lengths of one and two bytes in place: a call for each takes as long as
-the rest. Bit 7 of a byte announces another one, and bit 0 of the first byte a negative number. Source: Kafka's DefaultRecord.readFrom.
+This loop runs for each record that a broker takes, but those of one size in a row (equal_records.py), so it reads lengths of one and two bytes
+in place: a call for each takes as long as the rest. Bit 7 of a byte announces another one, and bit 0 of the first byte a negative number.
+Source: Kafka's DefaultRecord.readFrom.
 """
 
 from typing import NamedTuple
 
+from kafka_log.format.equal_records import KNOWN_DELTAS, OFFSET_DELTAS, run_after
 from kafka_wire.failures import CodecError
+from kafka_wire.records import NO_TIMESTAMP
 from kafka_wire.varints import MAX_VARLONG_BYTES, read_varint, write_varint
 
-KNOWN_DELTAS = 8_192
-"""More records than usual batches have; of larger ones the further deltas are encoded again each time."""
-OFFSET_DELTAS = [write_varint(index) for index in range(KNOWN_DELTAS)]
-"""Encoded offset deltas of consecutive records."""
+SHORT_RUN = 8
+"""Records of one size in a row that are read one at a time as fast as in columns."""
+MAX_SHORT_RUNS = 4
+"""Short runs in a batch after which no others are searched."""
 
 NULL = 0x01
 """Encoded length of a null key: -1."""
@@ -28,6 +31,9 @@ class WalkedRecords(NamedTuple):
     """Result of a check of records."""
 
     timestamps_ms: list[int]
+    least_timestamp_ms: int
+    largest_timestamp_ms: int
+    """Both NO_TIMESTAMP without records."""
     without_key: list[int]
     """Indexes of records with a null key."""
     is_consecutive: bool
@@ -41,8 +47,10 @@ def walk_records(data: bytes, count: int, base_timestamp_ms: int, position: int 
     without_key: list[int] = []
     is_consecutive = True
     add_timestamp, read_expected = timestamps.append, data.startswith
+    index, size_before, begin_before, short_runs = 0, -1, 0, 0
     try:
-        for index in range(count):
+        while index < count:
+            begin = position
             byte = data[position]
             if byte & 0x81 == 0:
                 size = byte >> 1
@@ -55,6 +63,17 @@ def walk_records(data: bytes, count: int, base_timestamp_ms: int, position: int 
             end = position + size
             if size < 0 or end > total:
                 raise BadRecordError(f"record {index} announces {size} bytes, {total - position} follow in its batch")
+            if size == size_before and short_runs < MAX_SHORT_RUNS:
+                run = run_after(data, begin_before, index - 1, count)
+                short_runs += run.records < SHORT_RUN
+                if run.records:
+                    timestamps += [base_timestamp_ms + delta for delta in run.timestamp_deltas_ms]
+                    if not run.have_keys:
+                        without_key += range(index, index + run.records)
+                    index += run.records
+                    begin_before = begin + (run.records - 1) * run.size_bytes
+                    position = begin_before + run.size_bytes
+                    continue
             # The attributes have no meaning.
             position += 1
             byte = data[position]
@@ -98,13 +117,16 @@ def walk_records(data: bytes, count: int, base_timestamp_ms: int, position: int 
                 position += 1
             if position != end:
                 raise BadRecordError(f"record {index} does not have the size that it announces")
+            index += 1
+            size_before, begin_before = size, begin
     except (IndexError, CodecError):
         raise BadRecordError(f"record {index} is malformed") from None
     if position != total:
         raise BadRecordError(f"{total - position} bytes follow the last record of the batch")
-    if timestamps and not _MIN_INT64 <= min(timestamps) <= max(timestamps) <= _MAX_INT64:
+    least, largest = (min(timestamps), max(timestamps)) if timestamps else (NO_TIMESTAMP, NO_TIMESTAMP)
+    if not _MIN_INT64 <= least <= largest <= _MAX_INT64:
         raise BadRecordError("a timestamp does not fit into 64 bits")
-    return WalkedRecords(timestamps, without_key, is_consecutive)
+    return WalkedRecords(timestamps, least, largest, without_key, is_consecutive)
 
 
 def _skip_headers(data: bytes, position: int, count: int, index: int) -> int:

@@ -97,9 +97,14 @@ class Guard:
                 return failure
         return None
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the ACLs are known."""
+        return self._known.loaded.is_set()
+
     async def ready(self, context: RequestContext) -> None:
         """Wait, for a bounded time, until the ACLs are known; raises CloseConnection when they are not."""
-        if context.principal in self._rules.super_users or self._known.loaded.is_set():
+        if context.principal in self._rules.super_users or self.is_ready:
             return
         try:
             async with asyncio.timeout(MAX_WAIT_S):

@@ -15,10 +15,11 @@ from kafka_wire.encoded_body import Response
 from kafka_wire.frames import SIZE_BYTES, MalformedFrame
 from kafka_wire.net.assembler import FrameAssembler, RequestLimit
 from kafka_wire.net.distinguished_name import subject_of
+from kafka_wire.net.eager_start import run_to_first_wait
 from kafka_wire.net.failures import CloseConnection, MalformedRequest
 from kafka_wire.net.limits import ServerLimits
 from kafka_wire.net.outflow import Outflow
-from kafka_wire.net.peer import Frame, Handler, LargeHandler, Peer
+from kafka_wire.net.peer import Frame, Handler, LargeHandler, Peer, StartsAtOnce
 from kafka_wire.net.principal_rules import PrincipalRules
 from kafka_wire.net.receive_buffers import ReceiveBuffers
 from kafka_wire.net.request_channel import RequestChannel
@@ -40,6 +41,7 @@ class Owner(Protocol):
     limits: ServerLimits
     handler: Handler
     large_handler: LargeHandler | None
+    starts_at_once: StartsAtOnce
     sasl: SaslServer | None
     principal_rules: PrincipalRules
     outflow: Outflow
@@ -80,6 +82,8 @@ class InboundConnection(asyncio.BufferedProtocol):
         """Whether it waits to begin a request, whose first bytes do not count in the channel yet."""
         self._used_bytes = 0
         """Bytes of its requests that count in the request channel."""
+        self._is_starting = False
+        """Whether `start_requests` is running: it writes the responses of the handlers that end within it."""
         self._ended = False
         """The peer has ended its stream."""
         self._draining = False
@@ -229,6 +233,17 @@ class InboundConnection(asyncio.BufferedProtocol):
 
     def start_requests(self) -> None:
         """Start complete requests up to the limit of concurrent ones; pause reading at the limit."""
+        if self._is_starting:
+            return
+        self._is_starting = True
+        try:
+            while self._start_some() and self._writer.write_ready():
+                pass
+        finally:
+            self._is_starting = False
+
+    def _start_some(self) -> bool:
+        """Start requests up to a limit, and return whether handlers have ended, whose responses may be written."""
         full = False
         channel = self._owner.channel
         try:
@@ -250,7 +265,9 @@ class InboundConnection(asyncio.BufferedProtocol):
         except MalformedFrame as error:
             self.abort(f"malformed stream: {error}", self._owner.malformed_request_level(self.peer.host))
         if self.is_closed:
-            return
+            return False
+        if self._writer.is_ready:
+            return True
         if not self._ended:
             self._read(wanted=not full and not self._waits and not self._draining)
         if full or self._waits or not self._assembler.buffered:
@@ -259,18 +276,25 @@ class InboundConnection(asyncio.BufferedProtocol):
             self._partial_since = self._loop.time()
         if (self._ended or self._draining) and not self._writer.slots and not full:
             self._finish()
+        return False
 
     def _start(self, frame: Frame) -> None:
-        slot = self._writer.begin(SIZE_BYTES + len(frame))
+        writer = self._writer
+        starts_at_once = not (writer.slots and writer.slots[-1].is_queued) and self._owner.starts_at_once(frame)
+        slot = writer.begin(SIZE_BYTES + len(frame), is_queued=not starts_at_once)
         self._partial_since = None  # the timeout of the next frame starts when it arrives
         if isinstance(frame, memoryview) and self._owner.large_handler is None:
             frame = self._owner.buffers.copied(frame)
-        self._owner.channel.enqueue()
-        slot.task = self._loop.create_task(self._handle(slot, frame))
+        if not starts_at_once:
+            self._owner.channel.enqueue()
+            slot.task = self._loop.create_task(self._handle(slot, frame))
+        elif (rest := run_to_first_wait(self._handle(slot, frame))) is not None:
+            slot.task = self._loop.create_task(rest)
 
     async def _handle(self, slot: Slot, frame: Frame) -> None:
-        slot.is_queued = False
-        self._owner.channel.dequeue()
+        if slot.is_queued:
+            slot.is_queued = False
+            self._owner.channel.dequeue()
         retains_bytes = isinstance(frame, memoryview) or frame.startswith(_PRODUCE)
         if not retains_bytes:
             self._use(-slot.request_bytes)
@@ -297,6 +321,8 @@ class InboundConnection(asyncio.BufferedProtocol):
             self._use(-slot.request_bytes)
         if not self.is_closed:
             self._writer.complete(slot, response)
+            if not self._is_starting:
+                self._writer.flush()
 
     def _pass_on(self, peer: Peer, frame: Frame) -> Awaitable[Response | None]:
         """Call the server's handler."""

@@ -60,3 +60,12 @@ LargeHandler = Callable[[Peer, memoryview], Awaitable[Response | None]]
 waits should first drop what it no longer needs."""
 
 FrameHandler = Callable[[Peer, Frame], Awaitable[Response | None]]
+
+StartsAtOnce = Callable[[Frame], bool]
+"""Returns whether the handler of a request starts as soon as the request has arrived, without a task of its own: until it waits for the first
+time it must not use what belongs to a task, such as asyncio.timeout."""
+
+
+def starts_in_task(_frame: Frame) -> bool:
+    """Start each handler in a task (a StartsAtOnce)."""
+    return False

@@ -7,9 +7,9 @@ something still views is never reused: a handler may keep a view of its request 
 import asyncio
 import weakref
 
-SCRATCH_BYTES = 64 * 1024
-"""Size of the buffer that all connections of a loop receive into. Larger ones are not faster for small frames, and more of the beginning of
-a large frame would have to be copied."""
+SCRATCH_BYTES = 256 * 1024
+"""Size of the buffer that all connections of a loop receive into: 16 requests of 16 KiB, whose responses are written together. More of the
+beginning of a large frame would have to be copied into its own buffer."""
 
 KEPT_BYTES = 32 * 1024 * 1024
 """Limit of the buffers that are kept for reuse: 5 requests in flight of six producers with batches of 1 MiB."""

@@ -26,9 +26,9 @@ class Slot:
 
     __slots__ = ("done", "is_queued", "request_bytes", "response", "task")
 
-    def __init__(self, request_bytes: int) -> None:
+    def __init__(self, request_bytes: int, *, is_queued: bool) -> None:
         self.request_bytes = request_bytes
-        self.is_queued = True
+        self.is_queued = is_queued
         """Whether its handler has not started yet."""
         self.done = False
         self.response: Response | None = None
@@ -79,20 +79,19 @@ class ResponseWriter:
         """Set the transport to write to."""
         self._transport = transport
 
-    def begin(self, request_bytes: int) -> Slot:
+    def begin(self, request_bytes: int, *, is_queued: bool) -> Slot:
         """Add a request, whose response is sent after those of all earlier requests."""
-        slot = Slot(request_bytes)
+        slot = Slot(request_bytes, is_queued=is_queued)
         self.slots.append(slot)
         self.handled_bytes += request_bytes
         return slot
 
     def complete(self, slot: Slot, response: Response | None) -> None:
-        """Take the response of a request; None if it has none."""
+        """Take the response of a request; None if it has none. `flush` or `write_ready` writes it."""
         slot.response = response
         slot.done = True
         if response is not None:
             self._link.hold(_own_bytes(response))
-        self.flush()
 
     def pause(self) -> None:
         """Stop writing: the peer does not read its responses."""
@@ -119,8 +118,19 @@ class ResponseWriter:
             task.cancel()
         return tasks
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether `write_ready` would write a response now."""
+        slots = self.slots
+        return bool(slots) and slots[0].done and self.stalled_since is None and not self._is_scheduled
+
     def flush(self) -> None:
         """Write the responses that are next in order, unless the peer does not read, and start further requests."""
+        if self.write_ready():
+            self._link.start_requests()
+
+    def write_ready(self) -> bool:
+        """Write the responses that are next in order, unless the peer does not read; return whether the connection is still open."""
         assert self._transport is not None
         while not self._link.is_closed and self.stalled_since is None and self.slots and self.slots[0].done:
             parts, size, freed = self._joined()
@@ -131,8 +141,7 @@ class ResponseWriter:
             else:
                 self._write_long(self.slots[0].response)
                 break
-        if not self._link.is_closed:
-            self._link.start_requests()
+        return not self._link.is_closed
 
     def _joined(self) -> tuple[list[bytes | memoryview], int, int]:
         """Remove the slots whose responses are written together; returns their parts, and the bytes that they and their requests hold."""
@@ -202,7 +211,10 @@ class ResponseWriter:
     async def _read_cold(self, cold: ColdRead) -> None:
         """Read a chunk on a disk thread and write it, then continue."""
         try:
-            data = await cold.file.run(cold.read)
+            if cold.run is not None:
+                data = await cold.run(cold.read)
+            else:
+                data = await self._loop.run_in_executor(None, cold.read)
         except (SliceUnreadable, OSError) as error:
             self._link.abort(str(error), logging.WARNING)
             return

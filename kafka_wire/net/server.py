@@ -20,7 +20,7 @@ from kafka_wire.net.host_warnings import HostWarnings
 from kafka_wire.net.inbound import InboundConnection
 from kafka_wire.net.limits import ServerLimits
 from kafka_wire.net.outflow import Outflow, never
-from kafka_wire.net.peer import Handler, LargeHandler, Peer
+from kafka_wire.net.peer import Handler, LargeHandler, Peer, StartsAtOnce, starts_in_task
 from kafka_wire.net.principal_rules import DEFAULT_RULES, PrincipalRules
 from kafka_wire.net.receive_buffers import buffers_of_loop
 from kafka_wire.net.request_channel import RequestChannel
@@ -59,6 +59,7 @@ class Server:
         limits: ServerLimits,
         *,
         large_handler: LargeHandler | None,
+        starts_at_once: StartsAtOnce,
         ssl: tls.SSLContext | None,
         sasl: SaslServer | None,
         principal_rules: PrincipalRules,
@@ -72,6 +73,7 @@ class Server:
         self.outflow = Outflow(is_urgent)
         self.handler = handler
         self.large_handler = large_handler
+        self.starts_at_once = starts_at_once
         self.request_limit = request_limit
         self.limits = limits
         self.sasl = sasl
@@ -202,6 +204,7 @@ async def serve(
     *,
     limits: ServerLimits | None = None,
     large_handler: LargeHandler | None = None,
+    starts_at_once: StartsAtOnce = starts_in_task,
     ssl: tls.SSLContext | None = None,
     sasl: SaslServer | None = None,
     principal_rules: PrincipalRules = DEFAULT_RULES,
@@ -214,8 +217,8 @@ async def serve(
 ) -> Server:
     """Listen on `host`:`port` (0: any free port) and handle every request by `handler`, with TLS if a context is given.
 
-    `large_handler` gets large frames as views of reused buffers; without it they are copied for `handler`. With `sasl`, a peer must
-    authenticate before its requests, except ApiVersions, reach the handler. `principal_rules` map the subject of a client certificate to the
+    `large_handler` gets large frames as views of reused buffers; without it they are copied for `handler`. `starts_at_once` names the requests
+    whose handlers need no task unless they wait. With `sasl`, a peer must authenticate before its requests, except ApiVersions, reach the handler. `principal_rules` map the subject of a client certificate to the
     principal's name; a peer without a matching rule is disconnected. `is_urgent` returns whether other work has priority over writing long
     responses. `request_limit` returns the largest frame of an API, within the limit of all frames: a larger one closes its connection before
     it is read. Raises OSError if the address cannot be bound.
@@ -228,6 +231,7 @@ async def serve(
         handler,
         limits or ServerLimits(),
         large_handler=large_handler,
+        starts_at_once=starts_at_once,
         ssl=ssl,
         sasl=sasl,
         principal_rules=principal_rules,

@@ -3,7 +3,7 @@
 Source: Kafka's FetchParams, FetchRequest.PartitionData, LogReadResult, LogAppendResult and OffsetResultHolder.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import NamedTuple
@@ -97,9 +97,10 @@ class ReadResult:
     high_watermark: int = NO_OFFSET
     last_stable_offset: int = NO_OFFSET
     log_start_offset: int = NO_OFFSET
-    records: bytes = b""
+    records: Sized = b""
+    """Batches, or where they are in a file."""
     aborted: Sequence[AbortedTransaction] | None = None
-    """Aborted transactions in the records; None unless committed records only are read."""
+    """Aborted transactions that may be in the records; None unless committed records only are read."""
     diverging: EpochStart | None = None
     """Largest epoch that both logs have, and its end here; the follower truncates its log (KIP-320)."""
     preferred_read_replica: int = -1
@@ -112,7 +113,7 @@ class ReadResult:
         """Return the result for a consumer that should read from another replica: without records."""
         return replace(self, preferred_read_replica=replica_id)
 
-    def with_records(self, records: bytes, aborted: Sequence[AbortedTransaction] | None) -> "ReadResult":
+    def with_records(self, records: Sized, aborted: Sequence[AbortedTransaction] | None) -> "ReadResult":
         """Return the result with what was read."""
         return replace(self, records=records, aborted=aborted)
 

@@ -41,6 +41,11 @@ UNITS = 400_000
 CONTROLLER_UNITS = 20_000_000
 """Decoding budget of a request of the controller, which is authorized before it is decoded: some 500,000 partitions."""
 
+_KEYS = {key.value: key for key in ApiKey}
+
+_AT_ONCE = frozenset(key.to_bytes(2, "big") for key in (ApiKey.PRODUCE, ApiKey.FETCH))
+"""API keys of the requests that are most of a broker's work, as their frames begin."""
+
 SHOWN_PRODUCE = (0, 13)
 """Versions of Produce in ApiVersions. Kafka 4 shows 0 to 2, which it does not serve, since librdkafka reads from them which codecs a
 broker knows (KAFKA-18659)."""
@@ -82,6 +87,11 @@ class Dispatch:
         }
         if ApiKey.PRODUCE in apis:
             self._shown[ApiKey.PRODUCE] = SHOWN_PRODUCE
+
+    def starts_at_once(self, frame: Frame) -> bool:
+        """Return whether the handler of a request may start without a task: of the frequent ones, once nothing delays it."""
+        guard = self._broker.guard
+        return bytes(frame[:2]) in _AT_ONCE and self._started.is_set() and (guard is None or guard.is_ready)
 
     async def handle(self, peer: Peer, frame: Frame) -> Response | None:
         """Answer one request frame (a server's Handler, and its LargeHandler)."""
@@ -154,7 +164,7 @@ def _decoded(api: Api | None, header: RequestHeader, frame: Frame, units: int) -
 
 
 def _known(number: int) -> ApiKey:
-    try:
-        return ApiKey(number)
-    except ValueError:
-        raise MalformedRequest(f"there is no api key {number}") from None
+    key = _KEYS.get(number)
+    if key is None:
+        raise MalformedRequest(f"there is no api key {number}")
+    return key

@@ -33,14 +33,14 @@ async def load(partition: TopicPartition, replicas: ReplicaManager, shard: Shard
     skipped: Counter[int] = Counter()
     records, offset = 0, 0
     while True:
-        result = replicas.reads.read(partition, offset, buffer_bytes)
+        result, data = replicas.reads.read(partition, offset, buffer_bytes)
         if result.error is ErrorCode.OFFSET_OUT_OF_RANGE and offset < result.log_start_offset:
             offset = result.log_start_offset
             continue
         if result.error is not ErrorCode.NONE:
             raise LoadFailedError(f"Reading {partition} from offset {offset} failed with {result.error.name}.")
         end = offset
-        for batch in decode_batches(result.records):
+        for batch in decode_batches(data):
             for start in range(0, len(batch.records), RECORDS_PER_STEP):
                 _replay(shard, batch, start, result.high_watermark, skipped)
                 await asyncio.sleep(0)

@@ -10,7 +10,6 @@ from uuid import UUID
 from kafka_log.errors import InvalidAppendError, OffsetOutOfRangeError, RefusedAppendError
 from kafka_log.files.log import LogSlice
 from kafka_log.files.partition_log import PartitionLog
-from kafka_log.format.batches import control_batches
 from kafka_log.format.epochs import EpochStart
 from kafka_log.format.producers import Origin
 from kafka_log.format.transaction_index import AbortedTransaction
@@ -201,14 +200,25 @@ class HostedPartition:
         if (preferred := self._preferred(request, params, now_ms)) is not None:
             return known.with_preferred(preferred), None
         limit_bytes = budget.limit(request.max_bytes)
-        up_to = self.limit(params.limit)
         try:
-            found = self.log.log.locate(request.fetch_offset, limit_bytes, up_to=up_to)
+            found = self._locate(request.fetch_offset, limit_bytes, params.limit)
         except OffsetOutOfRangeError:
             return out_of_range, None
         if not budget.takes(found.size_bytes, limit_bytes):
             return known, None
         return known, found
+
+    def _locate(self, offset: int, limit_bytes: int, limit: ReadLimit) -> LogSlice:
+        """Return the batches from an offset on; of a follower that is behind, only those below the high watermark."""
+        if limit is ReadLimit.LOG_END and offset < self.high_watermark:
+            committed = self.log.log.locate(offset, limit_bytes, up_to=self.high_watermark)
+            if committed.size_bytes:
+                return committed
+        return self.log.log.locate(offset, limit_bytes, up_to=self.limit(limit))
+
+    def is_final(self, request: FetchPartition, params: FetchParams) -> bool:
+        """Return whether no truncation removes the batches that a request finds, as they are below the high watermark."""
+        return params.limit is not ReadLimit.LOG_END or request.fetch_offset < self.high_watermark
 
     def _preferred(self, request: FetchPartition, params: FetchParams, now_ms: int) -> int | None:
         """Return the follower that the consumer should read from, None for this broker."""
@@ -216,10 +226,11 @@ class HostedPartition:
             return None
         return preferred_read_replica(self.leader, params.racks, params.rack, request.fetch_offset, now_ms=now_ms)
 
-    def aborted_transactions(self, fetch_offset: int, records: bytes) -> list[AbortedTransaction]:
-        """Return the aborted transactions that have records among those that were read from `fetch_offset` on."""
-        _, end_offset = control_batches(records)
-        return [] if end_offset is None else self.log.aborted_transactions(fetch_offset, end_offset)
+    def aborted_transactions(self, fetch_offset: int, found: LogSlice) -> list[AbortedTransaction]:
+        """Return the aborted transactions that may have records among those that were found from `fetch_offset` on."""
+        if not found.size_bytes:
+            return []
+        return self.log.aborted_transactions(fetch_offset, self.log.log.upper_bound_offset(found))
 
     def readable_bytes(self, request: FetchPartition, params: FetchParams) -> int | None:
         """Return how many bytes a waiting Fetch request gets now; None if it has to be answered whatever it gets."""

@@ -4,6 +4,7 @@ It is the state that `ReplicaManager` and what it is made of share; each change 
 `after_progress`, which answer what waits.
 """
 
+import functools
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Protocol
 from uuid import UUID
 
 from kafka_wire.errors import ErrorCode
+from kafka_wire.file_slice import DiskRunner
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.metadata_view import MetadataView
 from light_broker.shell.hosted_partition import HostedPartition
@@ -95,6 +97,10 @@ class HostedPartitions:
             self.waiting.wake(partition)
         else:
             self.waiting.wake_deletions(partition)
+
+    def disk_runner(self, partition: TopicPartition) -> DiskRunner:
+        """Return what reads slices of a partition's log that are not cached."""
+        return functools.partial(self._logs.read_slice, partition)
 
     def missing(self, partition: TopicPartition) -> ErrorCode:
         """Return the error for a partition that is not hosted here."""

@@ -52,21 +52,25 @@ class LeaderWrites:
         for partition, result in results.items():
             if result.error is ErrorCode.NONE:
                 self._partitions.after_change(partition)
-        await self._flush_due(results)
+        if due := self._due(results):
+            await self._flush(due, results)
         if acks == ACKS_ALL and any(result.error is ErrorCode.NONE for result in results.values()):
             await self._partitions.waiting.wait(DelayedProduce(results, self._replication_error), results, timeout_ms)
         return results
 
-    async def _flush_due(self, results: dict[TopicPartition, AppendResult]) -> None:
-        """Write the logs to the disk in which as many records as flush.messages wait for it. A failure is the result of the append."""
-        due = [
+    def _due(self, results: Mapping[TopicPartition, AppendResult]) -> list[TopicPartition]:
+        """Return the partitions in whose logs as many records as flush.messages wait for the disk."""
+        return [
             partition
             for partition, result in results.items()
             if result.error is ErrorCode.NONE
             and (hosted := self._partitions.get(partition)) is not None
             and hosted.log.is_flush_due_by_messages()
         ]
-        flushed = await asyncio.gather(*map(self._logs.flush, due), return_exceptions=True) if due else ()
+
+    async def _flush(self, due: list[TopicPartition], results: dict[TopicPartition, AppendResult]) -> None:
+        """Write logs to the disk. A failure is the result of the append."""
+        flushed = await asyncio.gather(*map(self._logs.flush, due), return_exceptions=True)
         for partition, outcome in zip(due, flushed, strict=True):
             if isinstance(outcome, OfflineLogError):
                 results[partition] = AppendResult(ErrorCode.KAFKA_STORAGE_ERROR)

@@ -25,6 +25,7 @@ from kafka_log.format.data_folder_files import UNKNOWN_BROKER_EPOCH
 from kafka_log.format.folder_names import FolderKind
 from kafka_log.format.roll import drawn_jitter_ms
 from kafka_log.format.text_files import META_PROPERTIES_VERSION
+from kafka_wire.file_slice import SliceUnreadable
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.shell.coalesced import Coalesced
@@ -367,16 +368,22 @@ class LogManager:
 
     # Disk
 
-    async def run_on_disk_thread(self, partition: TopicPartition, function: Callable[[], Result]) -> Result:
-        """Return the result of a function that blocks, run by a thread of the log's directory, such as a cold read of a LogSlice.
+    async def read_slice(self, partition: TopicPartition, read: Callable[[], bytes]) -> bytes:
+        """Return the result of a blocking read of a FileSlice, by a thread of the log's directory.
 
-        An error of the disk takes the directory offline. Raises OfflineLogError then, and what else the function raises, such as
-        ClosedSegmentError when the log was truncated in the meantime.
+        An error of the disk takes the directory offline. Raises SliceUnreadable, also when the log was deleted or truncated in the meantime.
         """
         directory = self._directory_of.get(partition)
         if directory is None:
-            raise OfflineLogError("The log was deleted.")
-        return await self._guarded(directory, function)
+            raise SliceUnreadable(f"The log of {partition} was deleted.")
+        try:
+            return await directory.run(read)
+        except SliceUnreadable as error:
+            if isinstance(error.__cause__, OSError):
+                self.fail(directory, error)
+            raise
+        except OfflineLogError as error:
+            raise SliceUnreadable(str(error)) from error
 
     async def flush(self, partition: TopicPartition) -> int:
         """Write a log to the disk while it goes on, and return the offset up to which it is there. Raises OfflineLogError.

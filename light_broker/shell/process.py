@@ -279,6 +279,7 @@ class BrokerProcess:
                 endpoint.port,
                 limits=self._limits.by_listener[endpoint.listener],
                 large_handler=dispatch.handle,
+                starts_at_once=dispatch.starts_at_once,
                 ssl=demands.tls,
                 sasl=demands.sasl,
                 principal_rules=demands.principal_rules,

@@ -61,11 +61,19 @@ class ReplicaReads:
         await self._partitions.waiting.wait(operation, partitions, params.max_wait_ms)
         return self._read_all(params, partitions)
 
-    def read(self, partition: TopicPartition, offset: int, max_bytes: int) -> ReadResult:
-        """Read up to the log's end, as a coordinator that loads its state."""
+    def read(self, partition: TopicPartition, offset: int, max_bytes: int) -> tuple[ReadResult, bytes]:
+        """Read up to the log's end, as a coordinator that loads its state; the second value is the records."""
         params = FetchParams(limit=ReadLimit.LOG_END, max_bytes=max_bytes)
         request = FetchPartition(NO_TOPIC_ID, offset, max_bytes)
-        return self._read_all(params, {partition: request})[partition]
+        hosted = self._partitions.get(partition)
+        if hosted is None:
+            return ReadResult(self._partitions.missing(partition)), b""
+        try:
+            result, found = hosted.read(request, params, Budget(max_bytes), self._partitions.now_ms())
+            return result, b"" if found is None else found.read()
+        except DISK_ERRORS as error:
+            self._partitions.fail(partition, error)
+            return ReadResult(ErrorCode.KAFKA_STORAGE_ERROR), b""
 
     def _read_all(
         self, params: FetchParams, partitions: Mapping[TopicPartition, FetchPartition]
@@ -78,6 +86,7 @@ class ReplicaReads:
     def _read_one(
         self, partition: TopicPartition, request: FetchPartition, params: FetchParams, budget: Budget
     ) -> ReadResult:
+        """Return where committed records are, which are read while the response is sent, or the others themselves."""
         hosted = self._partitions.get(partition)
         if hosted is None:
             return ReadResult(self._partitions.missing(partition))
@@ -86,17 +95,18 @@ class ReplicaReads:
         try:
             given = Budget(0, is_empty=False) if self._holds_back(partition, params) else budget
             result, found = hosted.read(request, params, given, self._partitions.now_ms())
-            if found is None:
+            if found is None or not found.size_bytes:
                 return result
-            records = found.read()
+            is_final = hosted.is_final(request, params)
+            records = found.slice_for(self._partitions.disk_runner(partition)) if is_final else found.read()
             if params.is_from_follower and self._throttles is not None:
                 self._throttles.add(Side.LEADER, partition, len(records))
+            if params.limit is not ReadLimit.LAST_STABLE_OFFSET:
+                return result.with_records(records, None)
+            return result.with_records(records, hosted.aborted_transactions(request.fetch_offset, found))
         except DISK_ERRORS as error:
             self._partitions.fail(partition, error)
             return ReadResult(ErrorCode.KAFKA_STORAGE_ERROR)
-        if params.limit is not ReadLimit.LAST_STABLE_OFFSET:
-            return result.with_records(records, None)
-        return result.with_records(records, hosted.aborted_transactions(request.fetch_offset, records))
 
     def _holds_back(self, partition: TopicPartition, params: FetchParams) -> bool:
         """Return whether a follower gets no records of a partition now (KIP-73)."""

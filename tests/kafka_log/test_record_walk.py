@@ -1,11 +1,13 @@
 """Walk over the records of a batch: its result for lengths of every number of bytes, compared with the decoded records."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_log.format import record_walk
 from kafka_log.format.record_walk import BadRecordError, WalkedRecords, walk_records
 from kafka_wire.records import HEADER_BYTES, Record, decode_batches, encode_batch
+from kafka_wire.varints import read_varint
 
 TIME_MS = 1_700_000_000_000
 SIZES = st.sampled_from([0, 1, 30, 31, 55, 63, 64, 65, 8_100, 8_191, 8_192])
@@ -23,8 +25,11 @@ def test_a_walk_returns_what_the_decoder_reads(fields: list[tuple[int, bytes | N
 
     walked = walk_records(batch, header.record_count, header.base_timestamp_ms, HEADER_BYTES)
 
+    timestamps_ms = [record.timestamp_ms for record in records]
     assert walked == WalkedRecords(
-        [record.timestamp_ms for record in records],
+        timestamps_ms,
+        min(timestamps_ms),
+        max(timestamps_ms),
         [index for index, record in enumerate(records) if record.key is None],
         is_consecutive=True,
     )
@@ -41,3 +46,75 @@ def test_records_that_are_cut_are_refused(
 
     with pytest.raises(BadRecordError):
         walk_records(batch[:end], len(fields), TIME_MS, HEADER_BYTES)
+
+
+@st.composite
+def similar_records(draw: st.DrawFn) -> list[Record]:
+    """Draw a batch of which most records have one form, so that they are checked in columns, and a few another one."""
+    usual = draw(st.tuples(st.sampled_from([0, 63, 64, 8_191]), CONTENTS, CONTENTS))
+    others = draw(
+        st.dictionaries(st.integers(0, 199), st.tuples(st.sampled_from([0, 1, 64]), CONTENTS, CONTENTS), max_size=4)
+    )
+    headers = draw(st.sampled_from([(), (("trace", b"x"),)]))
+    count = draw(st.integers(1, 200))
+    return [
+        Record(offset, TIME_MS + delta, key, value, headers)
+        for offset, (delta, key, value) in ((offset, others.get(offset, usual)) for offset in range(count))
+    ]
+
+
+@given(similar_records())
+def test_records_of_one_size_are_read_as_all_others(records: list[Record]) -> None:
+    """A run of records of one size is checked in columns; the decoder is its plain twin (DefaultRecord.readFrom)."""
+    batch = encode_batch(records)
+    ((header, decoded),) = ((one.header, one.records) for one in decode_batches(batch))
+
+    walked = walk_records(batch, header.record_count, header.base_timestamp_ms, HEADER_BYTES)
+
+    timestamps_ms = [record.timestamp_ms for record in decoded]
+    assert walked == WalkedRecords(
+        timestamps_ms,
+        min(timestamps_ms),
+        max(timestamps_ms),
+        [index for index, record in enumerate(decoded) if record.key is None],
+        is_consecutive=True,
+    )
+
+
+def walked_or_reason(records: bytes, count: int) -> WalkedRecords | str:
+    """Return the result of a walk, or why the records are refused."""
+    try:
+        return walk_records(records, count, TIME_MS, HEADER_BYTES)
+    except BadRecordError as error:
+        return str(error)
+
+
+def record_positions(batch: bytes) -> list[int]:
+    """Return where the records of an uncompressed batch begin."""
+    positions, position = [], HEADER_BYTES
+    while position < len(batch):
+        positions.append(position)
+        size, body = read_varint(batch, position)
+        position = body + size
+    return positions
+
+
+@given(similar_records(), st.data())
+@settings(max_examples=20 * settings.default.max_examples)
+def test_damage_has_one_effect_in_columns_and_one_at_a_time(records: list[Record], data: st.DataObject) -> None:
+    """Whatever a producer sends, the check in columns finds what the check of single records finds, and refuses it for the same reason."""
+    batch = encode_batch(records)
+    changed = bytearray(batch)
+    for _ in range(data.draw(st.integers(0, 2))):
+        position = data.draw(st.sampled_from(record_positions(batch))) + data.draw(st.integers(-1, 8))
+        changed[min(position, len(batch) - 1)] = data.draw(st.integers(0, 255))
+    cut_bytes = data.draw(st.sampled_from([0, 0, 0, 1, 20]))
+    count = max(len(records) + data.draw(st.sampled_from([0, 0, 0, -1, 1])), 0)
+    damaged = bytes(changed[: max(len(batch) - cut_bytes, HEADER_BYTES)])
+    in_columns = walked_or_reason(damaged, count)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record_walk, "MAX_SHORT_RUNS", 0)
+        one_at_a_time = walked_or_reason(damaged, count)
+
+    assert in_columns == one_at_a_time

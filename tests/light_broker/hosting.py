@@ -1,6 +1,6 @@
 """A broker with logs in a folder, and partitions that it leads or follows, for tests of the replica manager and its APIs."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sized
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +9,7 @@ from kafka_log.files.partition_settings import PartitionSettings
 from kafka_node.authorization.guard import Guard
 from kafka_node.configs.layered_settings import Settings
 from kafka_wire.compression import Compression
+from kafka_wire.file_slice import FileSlice
 from kafka_wire.records import Record, encode_batch
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.fetch_sessions import FetchSessions
@@ -150,3 +151,11 @@ async def follower_fetches(
     params = FetchParams(broker_id, broker_epoch, max_bytes=1_000_000, limit=ReadLimit.LOG_END)
     request = FetchPartition(broker.view.topics["orders"].id, offset, 1_000_000, log_start_offset=start)
     return (await broker.replicas.reads.fetch(params, {ORDERS: request}))[ORDERS]
+
+
+def bytes_of(records: Sized | None) -> bytes:
+    """Return the bytes of what a fetch returns, which may be a slice of a file."""
+    if isinstance(records, FileSlice):
+        return records.file.read_blocking(records.length, records.offset)
+    assert isinstance(records, bytes | memoryview | None), records
+    return bytes(records or b"")

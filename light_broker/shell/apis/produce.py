@@ -41,9 +41,8 @@ _TRANSACTIONAL = 0x10
 class _Part(NamedTuple):
     """Records of one partition, as the request has them."""
 
-    topic: str
+    named: TopicPartition
     topic_id: UUID
-    partition: int
     records: bytes
     error: ErrorCode
 
@@ -51,8 +50,7 @@ class _Part(NamedTuple):
 async def handle(broker: Broker, context: RequestContext, body: Body) -> Body | None:
     """Append the batches, and return their offsets once `acks` replicas have them."""
     parts = list(_parts(broker, context, body))
-    refused = {(part.topic, part.topic_id, part.partition): AppendResult(part.error) for part in parts if part.error}
-    accepted = {TopicPartition(part.topic, part.partition): part.records for part in parts if not part.error}
+    accepted = {part.named: part.records for part in parts if not part.error}
     appended: dict[TopicPartition, AppendResult] = {}
     if accepted:
         appended = await broker.replicas.writes.append(
@@ -61,14 +59,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body | 
             timeout_ms=body["timeout_ms"],
             allow_internal=_is_broker(broker, context),
         )
-    results = [
-        (
-            part,
-            refused.get((part.topic, part.topic_id, part.partition))
-            or appended[TopicPartition(part.topic, part.partition)],
-        )
-        for part in parts
-    ]
+    results = [(part, AppendResult(part.error) if part.error else appended[part.named]) for part in parts]
     if body["acks"] == 0:
         failed = {result.error.name for _, result in results if result.error is not ErrorCode.NONE}
         if failed:
@@ -97,11 +88,11 @@ def _parts(broker: Broker, context: RequestContext, body: Body) -> Iterator[_Par
             if isinstance(records, memoryview):
                 # The log checks and stores bytes; a view of the frame would keep the whole frame in memory while the request waits.
                 records = bytes(records)
+            named = TopicPartition(name, partition["index"])
             its_error = error
-            if not error and view.partition(TopicPartition(name, partition["index"])) is None:
+            if not error and view.partition(named) is None:
                 its_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            its_error = its_error or _records_error(records, version)
-            yield _Part(name, topic_id, partition["index"], records, its_error)
+            yield _Part(named, topic_id, records, its_error or _records_error(records, version))
 
 
 def _records_error(records: bytes | None, version: int) -> ErrorCode:
@@ -156,7 +147,7 @@ def _response(broker: Broker, context: RequestContext, results: list[tuple[_Part
     topics: dict[tuple[str, UUID], list[Body]] = {}
     for part, result in results:
         answer: Body = {
-            "index": part.partition,
+            "index": part.named.partition,
             "error_code": result.error,
             "base_offset": result.base_offset,
             "log_append_time_ms": result.log_append_time_ms,
@@ -168,8 +159,8 @@ def _response(broker: Broker, context: RequestContext, results: list[tuple[_Part
                 {"batch_index": index, "batch_index_error_message": reason} for index, reason in result.record_errors
             ]
             if result.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and context.api_version >= LEADERS_FROM:
-                answer["current_leader"] = leaders.of(TopicPartition(part.topic, part.partition))
-        topics.setdefault((part.topic, part.topic_id), []).append(answer)
+                answer["current_leader"] = leaders.of(part.named)
+        topics.setdefault((part.named.topic, part.topic_id), []).append(answer)
     response: Body = {
         "responses": [
             {"name": name, "topic_id": topic_id, "partition_responses": answers}

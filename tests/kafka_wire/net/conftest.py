@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_wire.net.client import Connection
+from kafka_wire.net.peer import StartsAtOnce, starts_in_task
 from kafka_wire.net.principal_rules import DEFAULT_RULES, PrincipalRules
 from kafka_wire.net.server import (
     ConnectionQuotas,
@@ -32,7 +33,13 @@ async def no_remaining_tasks() -> AsyncIterator[None]:
 
 
 @pytest.fixture
-async def start_server() -> AsyncIterator[Callable[..., Awaitable[Server]]]:
+def starts_at_once() -> StartsAtOnce:
+    """Start handlers in tasks; test_server.py runs each of its tests in both ways."""
+    return starts_in_task
+
+
+@pytest.fixture
+async def start_server(starts_at_once: StartsAtOnce) -> AsyncIterator[Callable[..., Awaitable[Server]]]:
     """Start servers on loopback; closed after the test."""
     servers: list[Server] = []
 
@@ -57,6 +64,7 @@ async def start_server() -> AsyncIterator[Callable[..., Awaitable[Server]]]:
             ssl=ssl,
             principal_rules=principal_rules,
             large_handler=large_handler,
+            starts_at_once=starts_at_once,
             channel=channel,
             quotas=quotas,
             is_protected=is_protected,

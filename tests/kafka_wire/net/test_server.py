@@ -5,9 +5,16 @@ import struct
 
 import pytest
 
-from kafka_wire.net.server import CloseConnection, Peer, ServerLimits
+from kafka_wire.net.peer import StartsAtOnce, starts_in_task
+from kafka_wire.net.server import CloseConnection, Peer, ServerLimits, serve
 from tests.kafka_wire.net.peers import RawPeer, request, response
 from tests.waiting import until
+
+
+@pytest.fixture(params=[False, True], ids=["in a task", "at once"])
+def starts_at_once(request: pytest.FixtureRequest) -> StartsAtOnce:
+    """Both ways to start a handler, which no peer notices."""
+    return (lambda _frame: True) if request.param else starts_in_task
 
 
 async def test_responses_are_sent_in_the_order_of_their_requests(start_server, connect) -> None:
@@ -329,3 +336,31 @@ def test_limits_of_zero_are_rejected() -> None:
     """With zero nothing would work, although it may be meant as 'no limit'."""
     with pytest.raises(ValueError, match="max_in_flight must be greater than 0"):
         ServerLimits(max_in_flight=0)
+
+
+async def test_a_request_that_may_start_at_once_waits_for_those_before_it_to_start(connect) -> None:
+    """Requests of a connection take effect in their order."""
+    started: list[int] = []
+
+    async def answer(_peer: Peer, frame: bytes) -> bytes:
+        started.append(frame[-1])
+        return frame[4:]
+
+    server = await serve(answer, "127.0.0.1", 0, starts_at_once=lambda frame: frame[-1] % 2 == 0)
+    peer = await connect(server)
+    frames = [request(number, bytes([number])) for number in (0, 1, 2, 4)]
+    await peer.send(b"".join(struct.pack(">i", len(frame)) + frame for frame in frames))
+
+    assert [await peer.read_frame() for _ in range(4)] == [response(n, bytes([n])) for n in (0, 1, 2, 4)]
+    assert started == [0, 1, 2, 4]
+    await peer.close()
+    await server.close(grace_ms=1)
+
+
+async def test_many_requests_that_arrive_together_are_answered(start_server, connect) -> None:
+    """More than may be handled concurrently (max_in_flight), in one write of the peer."""
+    peer = await connect(await start_server(max_in_flight=3))
+    frames = [request(number) for number in range(1_000)]
+    await peer.send(b"".join(struct.pack(">i", len(frame)) + frame for frame in frames))
+
+    assert [await peer.read_frame() for _ in range(1_000)] == [response(number) for number in range(1_000)]

@@ -6,14 +6,16 @@ import asyncio
 import errno
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
-from kafka_log.errors import ClosedSegmentError, LogWriteError, RefusedAppendError
+from kafka_log.errors import LogWriteError, RefusedAppendError
 from kafka_log.format.names import CLEAN_SHUTDOWN
 from kafka_wire.errors import ErrorCode
+from kafka_wire.file_slice import SliceUnreadable
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.log_jobs import LogManagerSettings
 from light_broker.shell.log_directory import LogDirectory
@@ -107,31 +109,41 @@ async def test_a_failed_fsync_takes_the_directory_offline(managed: Managed, monk
         check_that_one_is_offline(managed, logs, failed, other)
 
 
-async def test_a_cold_read_that_fails_takes_the_directory_offline(managed: Managed) -> None:
-    """On a thread of the disk; what else a function raises is raised as it is."""
+async def test_a_cold_read_that_fails_takes_the_directory_offline(
+    managed: Managed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A consumer reads on a thread of the disk what is not cached; its connection is closed (FileRecords.writeTo)."""
     async with managed.opened() as logs:
         failed, other = await with_logs(logs)
-        with pytest.raises(KeyError):
-            await logs.run_on_disk_thread(ORDERS, lambda: {}["x"])
-        assert await logs.run_on_disk_thread(ORDERS, lambda: 5) == 5
-        with pytest.raises(OfflineLogError):
-            await logs.run_on_disk_thread(ORDERS, failing(errno.EIO))
+        append(logs, ORDERS, 2)
+        opened = logs.log(ORDERS)
+        assert opened is not None
+        part = opened.log.locate(0, 1_000).slice_for(partial(logs.read_slice, ORDERS))
+        assert part.run is not None
+        read = partial(part.file.read_blocking, part.length, part.offset)
+        assert await part.run(read) == part.file.read_blocking(part.length, part.offset)
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "pread", failing(errno.EIO))
+            with pytest.raises(SliceUnreadable, match=os.strerror(errno.EIO)):
+                await part.run(read)
 
         check_that_one_is_offline(managed, logs, failed, other)
-        with pytest.raises(OfflineLogError):
-            await logs.run_on_disk_thread(ORDERS, lambda: 5)
+        with pytest.raises(SliceUnreadable):
+            await part.run(read)
 
 
 async def test_a_read_of_what_is_truncated_in_the_meantime_is_no_failure_of_the_disk(managed: Managed) -> None:
-    """The segment was closed; its number may belong to another file, which is never read."""
+    """The rest of the response cannot be sent; the file of a deleted segment is read to its end (FileRecords.writeTo)."""
     async with managed.opened() as logs:
         opened = await logs.create(ORDERS, TOPIC_ID)
         append(logs, ORDERS, 20)
-        fetched = opened.log.locate(19, 1_000)
+        run = partial(logs.read_slice, ORDERS)
+        cut, deleted = opened.log.locate(0, 100_000).slice_for(run), opened.log.locate(19, 1_000).slice_for(run)
         opened.truncate_to(1)
 
-        with pytest.raises(ClosedSegmentError, match="was removed while it was read"):
-            await logs.run_on_disk_thread(ORDERS, fetched.read)
+        with pytest.raises(SliceUnreadable, match="the file was truncated"):
+            await run(partial(cut.file.read_blocking, 100, cut.offset + cut.length))
+        assert len(await run(partial(deleted.file.read_blocking, deleted.length, deleted.offset))) == deleted.length
         assert managed.failures == []
 
 

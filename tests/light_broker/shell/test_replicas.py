@@ -25,7 +25,7 @@ from light_broker.core.replica_requests import (
 )
 from light_broker.shell.broker import Broker
 from tests.light_broker.fixed_control import FixedControl, partition_view, topic_view
-from tests.light_broker.hosting import ORDERS, REPLICATED, follower_fetches, hosting, records, take_role
+from tests.light_broker.hosting import ORDERS, REPLICATED, bytes_of, follower_fetches, hosting, records, take_role
 
 REPLICATED_TOPIC = topic_view("orders", REPLICATED)
 
@@ -45,7 +45,7 @@ async def fetch(broker: Broker, offset: int, **fields: int | ReadLimit) -> ReadR
 
 def values(result: ReadResult) -> list[bytes | None]:
     """Return the values of records that were read."""
-    return [record.value for batch in decode_batches(result.records) for record in batch.records]
+    return [record.value for batch in decode_batches(bytes_of(result.records)) for record in batch.records]
 
 
 async def settled() -> None:

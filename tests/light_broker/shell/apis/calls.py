@@ -8,7 +8,8 @@ from kafka_node.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.encoded_body import EncodedBody
+from kafka_wire.encoded_body import EncodedBody, Response
+from kafka_wire.file_slice import FileResponse
 from light_broker.core.fetch_sessions import FetchSessions
 from light_broker.core.groups.settings import GroupSettings
 from light_broker.core.log_jobs import LogManagerSettings
@@ -21,6 +22,7 @@ from light_broker.shell.log_manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds
 from light_broker.shell.replicas import ReplicaManager
 from tests.light_broker.fixed_control import LISTENER, FixedControl
+from tests.light_broker.hosting import bytes_of
 
 
 def broker_with(view: MetadataView, file: dict[str, str] | None = None, **parts: Any) -> Broker:
@@ -58,6 +60,14 @@ async def call(broker: Broker, key: ApiKey, body: Body, *, version: int | None =
         return None
     if isinstance(answer, EncodedBody):
         encoded = codec.response_header(key, version, 1) + b"".join(answer.pieces)
+    elif api.encode is not None:
+        encoded = whole(api.encode(version, 1, answer))
     else:
         encoded = codec.encode_response(key, version, 1, answer)
     return codec.decode_response(key, version, encoded)[1]
+
+
+def whole(response: Response) -> bytes:
+    """Return a response frame with what it has of files."""
+    assert isinstance(response, bytes | FileResponse), response
+    return response if isinstance(response, bytes) else b"".join(map(bytes_of, response.pieces))

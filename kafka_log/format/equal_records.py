@@ -1,0 +1,95 @@
+"""Runs of records in a batch whose fields have the same lengths, checked column by column.
+
+Many producers send records of one size. In such a run each byte that announces a length has the same distance from that of the record before, so
+a slice with a step has the announcements of all records, and comparing it takes no step of the interpreter for each. Leaves out records with
+headers, and those that differ in a length: record_walk.py reads them one at a time.
+"""
+
+from typing import NamedTuple
+
+from kafka_wire.varints import read_varint, write_varint
+
+MOST_AT_ONCE = 1_024
+"""Records that are compared at once: what a run that ends early costs in vain."""
+
+SHORT_DELTAS = 64
+"""Offset deltas below it take one byte, the others up to `KNOWN_DELTAS` two."""
+KNOWN_DELTAS = 8_192
+"""More records than usual batches have."""
+OFFSET_DELTAS = [write_varint(index) for index in range(KNOWN_DELTAS)]
+"""Encoded offset deltas of consecutive records."""
+_OFFSET_COLUMNS = (
+    (bytes(delta[0] for delta in OFFSET_DELTAS),),
+    (bytes(delta[0] for delta in OFFSET_DELTAS), bytes(delta[-1] for delta in OFFSET_DELTAS)),
+)
+"""Bytes of the offset deltas of one byte, and of two."""
+
+CONTINUED = 0x80
+"""Bit of a byte that another one follows."""
+_SIGNED = tuple((byte >> 1) ^ -(byte & 1) for byte in range(128))
+"""Timestamp deltas of one byte."""
+
+
+class Run(NamedTuple):
+    """Records that follow another one and have its lengths."""
+
+    records: int
+    """Count of the records."""
+    size_bytes: int
+    """Size of each."""
+    timestamp_deltas_ms: list[int]
+    have_keys: bool
+
+
+NO_RUN = Run(0, 0, [], have_keys=False)
+"""Also where the timestamps differ from those of the first record by more than 8 s, which takes three bytes."""
+
+
+def run_after(data: bytes, first: int, index: int, count: int) -> Run:
+    """Return the run behind the record with an index, which begins at `first` and was checked. The batch has `count` records.
+
+    The offsets of the run are consecutive. It is empty where the records have a form that is not examined here.
+    """
+    size, attributes_at = read_varint(data, first)
+    stride = attributes_at + size - first
+    timestamp_at = attributes_at + 1
+    timestamp_bytes = 1 if data[timestamp_at] < CONTINUED else 2
+    offset_at = timestamp_at + timestamp_bytes
+    expected_offset = OFFSET_DELTAS[index] if index + 1 < KNOWN_DELTAS else b""
+    offset_bytes, known_deltas = (1, SHORT_DELTAS) if index + 1 < SHORT_DELTAS else (2, KNOWN_DELTAS)
+    if (
+        data[offset_at - 1] >= CONTINUED
+        or len(expected_offset) != offset_bytes
+        or not data.startswith(expected_offset, offset_at)
+    ):
+        return NO_RUN
+    key_at = offset_at + offset_bytes
+    key_bytes, key_begin = read_varint(data, key_at)
+    value_at = key_begin + (max(0, key_bytes))
+    value_bytes, value_begin = read_varint(data, value_at)
+    headers_at = first + stride - 1
+    most = min(count - index, known_deltas - index, (len(data) - first) // stride, MOST_AT_ONCE + 1) - 1
+    if most <= 0 or value_begin + (max(0, value_bytes)) != headers_at:
+        return NO_RUN
+    # Announcements that all records of the run have in common.
+    for place in (*range(first, attributes_at), *range(key_at, key_begin), *range(value_at, value_begin), headers_at):
+        begin = place + stride
+        column = data[begin : begin + most * stride - stride + 1 : stride]
+        most -= len(column.lstrip(data[place : place + 1]))
+        if not most:
+            return NO_RUN
+    span = most * stride - stride + 1
+    for begin, expected in enumerate(_OFFSET_COLUMNS[offset_bytes - 1], offset_at + stride):
+        if data[begin : begin + span : stride] != expected[index + 1 : index + 1 + most]:
+            return NO_RUN
+    begin = offset_at - 1 + stride
+    last = data[begin : begin + span : stride]
+    if not last.isascii():
+        return NO_RUN
+    if timestamp_bytes == 1:
+        return Run(most, stride, [_SIGNED[byte] for byte in last], key_bytes >= 0)
+    low = data[begin - 1 : begin - 1 + span : stride]
+    if min(low) < CONTINUED:
+        return NO_RUN
+    deltas = [(pair >> 1) ^ -(pair & 1) for pair in (one & 0x7F | two << 7 for one, two in zip(low, last, strict=True))]
+    return Run(most, stride, deltas, key_bytes >= 0)
