@@ -5,6 +5,7 @@ Partition, and UnifiedLog for the high watermark.
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 from uuid import UUID
 
 from kafka_log.errors import InvalidAppendError, OffsetOutOfRangeError, RefusedAppendError
@@ -57,6 +58,14 @@ UNREADABLE_BATCHES = frozenset(
 
 HIGH_WATERMARK = -1
 """Offset in DeleteRecords that means the high watermark."""
+
+
+class Found(NamedTuple):
+    """Batches for a Fetch request."""
+
+    batches: LogSlice
+    is_final: bool
+    """Whether no truncation removes them, as they are below the high watermark."""
 
 
 class HostedPartition:
@@ -174,7 +183,7 @@ class HostedPartition:
 
     def read(
         self, request: FetchPartition, params: FetchParams, budget: Budget, now_ms: int
-    ) -> tuple[ReadResult, LogSlice | None]:
+    ) -> tuple[ReadResult, Found | None]:
         """Return what a Fetch request gets, without the records, and where these are."""
         only_leader = params.is_from_follower or not params.reads_from_followers
         error = self.access_error(request.current_leader_epoch, only_leader=only_leader)
@@ -204,21 +213,19 @@ class HostedPartition:
             found = self._locate(request.fetch_offset, limit_bytes, params.limit)
         except OffsetOutOfRangeError:
             return out_of_range, None
-        if not budget.takes(found.size_bytes, limit_bytes):
+        if not budget.takes(found.batches.size_bytes, limit_bytes):
             return known, None
         return known, found
 
-    def _locate(self, offset: int, limit_bytes: int, limit: ReadLimit) -> LogSlice:
+    def _locate(self, offset: int, limit_bytes: int, limit: ReadLimit) -> Found:
         """Return the batches from an offset on; of a follower that is behind, only those below the high watermark."""
-        if limit is ReadLimit.LOG_END and offset < self.high_watermark:
-            committed = self.log.log.locate(offset, limit_bytes, up_to=self.high_watermark)
-            if committed.size_bytes:
-                return committed
-        return self.log.log.locate(offset, limit_bytes, up_to=self.limit(limit))
-
-    def is_final(self, request: FetchPartition, params: FetchParams) -> bool:
-        """Return whether no truncation removes the batches that a request finds, as they are below the high watermark."""
-        return params.limit is not ReadLimit.LOG_END or request.fetch_offset < self.high_watermark
+        if limit is ReadLimit.LOG_END:
+            if offset < self.high_watermark:
+                committed = self.log.log.locate(offset, limit_bytes, up_to=self.high_watermark)
+                if committed.size_bytes:
+                    return Found(committed, is_final=True)
+            return Found(self.log.log.locate(offset, limit_bytes), is_final=False)
+        return Found(self.log.log.locate(offset, limit_bytes, up_to=self.limit(limit)), is_final=True)
 
     def _preferred(self, request: FetchPartition, params: FetchParams, now_ms: int) -> int | None:
         """Return the follower that the consumer should read from, None for this broker."""

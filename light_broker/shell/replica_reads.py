@@ -70,7 +70,7 @@ class ReplicaReads:
             return ReadResult(self._partitions.missing(partition)), b""
         try:
             result, found = hosted.read(request, params, Budget(max_bytes), self._partitions.now_ms())
-            return result, b"" if found is None else found.read()
+            return result, b"" if found is None else found.batches.read()
         except DISK_ERRORS as error:
             self._partitions.fail(partition, error)
             return ReadResult(ErrorCode.KAFKA_STORAGE_ERROR), b""
@@ -95,15 +95,15 @@ class ReplicaReads:
         try:
             given = Budget(0, is_empty=False) if self._holds_back(partition, params) else budget
             result, found = hosted.read(request, params, given, self._partitions.now_ms())
-            if found is None or not found.size_bytes:
+            if found is None or not found.batches.size_bytes:
                 return result
-            is_final = hosted.is_final(request, params)
-            records = found.slice_for(self._partitions.disk_runner(partition)) if is_final else found.read()
+            batches = found.batches
+            records = batches.slice_for(self._partitions.disk_runner(partition)) if found.is_final else batches.read()
             if params.is_from_follower and self._throttles is not None:
                 self._throttles.add(Side.LEADER, partition, len(records))
             if params.limit is not ReadLimit.LAST_STABLE_OFFSET:
                 return result.with_records(records, None)
-            return result.with_records(records, hosted.aborted_transactions(request.fetch_offset, found))
+            return result.with_records(records, hosted.aborted_transactions(request.fetch_offset, batches))
         except DISK_ERRORS as error:
             self._partitions.fail(partition, error)
             return ReadResult(ErrorCode.KAFKA_STORAGE_ERROR)

@@ -1,6 +1,7 @@
 """The process of a standalone broker."""
 
 import asyncio
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -8,9 +9,11 @@ import pytest
 
 from kafka_log.errors import FolderLockedError
 from kafka_node.configs.resource_types import ConfigResourceType
-from kafka_wire import codec
+from kafka_wire import codec, file_slice
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
+from kafka_wire.file_slice import SharedFile
+from kafka_wire.records import decode_batches
 from light_broker.core.metadata_view import ConfigResource
 from light_broker.shell.process import BrokerProcess, ProcessOptions
 from light_broker.shell.settings_reading import read_settings
@@ -41,6 +44,16 @@ async def end_offset(process: BrokerProcess, topic: str) -> int:
     return offset
 
 
+async def consume(process: BrokerProcess, topic: str) -> list[bytes | None]:
+    """Return the values of the records of partition 0."""
+    partition = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1_000_000}
+    body = {"max_wait_ms": 0, "min_bytes": 1, "topics": [{"topic": topic, "partitions": [partition]}]}
+    async with client_of(process) as client:
+        answer = await client.call(ApiKey.FETCH, body, version=11, timeout_ms=TIMEOUT_MS)
+    data = answer["responses"][0]["partitions"][0]["records"]
+    return [record.value for batch in decode_batches(data) for record in batch.records]
+
+
 @pytest.mark.shows("F63")
 async def test_topics_records_and_configs_are_there_after_a_restart(tmp_path: Path) -> None:
     """And the leader epoch has risen."""
@@ -56,6 +69,28 @@ async def test_topics_records_and_configs_are_there_after_a_restart(tmp_path: Pa
     assert after["topic_id"] == before["topic_id"]
     assert [each["leader_epoch"] for each in before["partitions"]] == [0, 0]
     assert [each["leader_epoch"] for each in after["partitions"]] == [1, 1]
+
+
+async def test_records_that_are_not_cached_are_read_by_a_thread_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop, on which all other clients are served, does not wait for the disk (KAFKA-7504)."""
+    readers: list[str] = []
+    read_blocking = SharedFile.read_blocking
+
+    def noted(file: SharedFile, size: int, position: int) -> bytes:
+        readers.append(threading.current_thread().name)
+        return read_blocking(file, size, position)
+
+    monkeypatch.setattr(file_slice, "NOWAIT", None)  # nothing is known to be cached
+    monkeypatch.setattr(SharedFile, "read_blocking", noted)
+    async with standalone(tmp_path) as process, client_of(process) as client:
+        await create_topic(client, "orders")
+        await produce(process, "orders", "a", "b")
+
+        assert await consume(process, "orders") == [b"a", b"b"]
+    assert len(readers) == 1
+    assert readers != [threading.main_thread().name]
 
 
 async def test_a_new_topic_is_served_while_a_directory_cannot_be_read(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from kafka_log.format.flush_schedule import FlushSettings
 from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.retention import RetentionSettings
 from kafka_wire.errors import ErrorCode
+from kafka_wire.file_slice import FileSlice
 from kafka_wire.records import decode_batches
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import ControlPlaneError, IsrAnswer, IsrProposal
@@ -220,6 +221,20 @@ async def test_a_fetch_waits_for_its_minimum_of_bytes(tmp_path: Path) -> None:
         await append(broker, batch)
 
         assert values(await task) == [b"a", b"a"]
+
+
+async def test_committed_records_are_sent_from_their_file(tmp_path: Path) -> None:
+    """A consumer's are read while the response is sent; a follower gets those that may be truncated as bytes, and the others before them."""
+    async with hosting(tmp_path, REPLICATED_TOPIC) as broker:
+        await append(broker, records("a"))
+        await follower_fetches(broker, 1)
+        await append(broker, records("b"))
+        consumed = await fetch(broker, 0)
+        behind = await follower_fetches(broker, 0)
+        in_sync = await follower_fetches(broker, 1)
+
+        assert [type(each.records) for each in (consumed, behind, in_sync)] == [FileSlice, FileSlice, bytes]
+        assert [values(each) for each in (consumed, behind, in_sync)] == [[b"a"], [b"a"], [b"b"]]
 
 
 async def test_a_fetch_without_records_ends_after_its_wait(tmp_path: Path) -> None:
