@@ -189,10 +189,7 @@ class _Own:
 
     def verifies_host_names(self) -> bool:
         """Return whether host names are compared with certificates: the default; an empty setting turns it off, as in Kafka."""
-        algorithm = str(self.read(HOST_NAME_CHECK))
-        if algorithm and algorithm.lower() != "https":
-            raise SettingError(f"{HOST_NAME_CHECK} is {algorithm}: it is https, or empty")
-        return bool(algorithm)
+        return verifies_host_names(HOST_NAME_CHECK, str(self.read(HOST_NAME_CHECK)))
 
     def jaas(self, mechanism: str) -> tuple[str, dict[str, str]]:
         """Return the name of the mechanism's login module setting, and the module's options."""
@@ -200,6 +197,13 @@ class _Own:
         if name not in self._values:
             raise SettingError(f"listener {self._listener} uses {mechanism}: set {name}")
         return name, parse_jaas(self._values[name], setting=name)
+
+
+def verifies_host_names(setting: str, algorithm: str) -> bool:
+    """Return whether a setting of an endpoint identification algorithm asks for the comparison of host names. Raises SettingError."""
+    if algorithm and algorithm.lower() != "https":
+        raise SettingError(f"{setting} is {algorithm}: it is https, or empty")
+    return bool(algorithm)
 
 
 def without_prefix(name: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from kafka_node.configs.config_rules import AnyValue, ConfigType
 from kafka_node.configs.setting_rules import Setting, SettingError
 from kafka_node.security.contexts import client_context
-from kafka_node.security.listener_settings import PEM
+from kafka_node.security.listener_settings import PEM, verifies_host_names
 from kafka_node.security.settings import TlsFiles
 
 SET_ACL = "zookeeper.set.acl"
@@ -87,11 +87,9 @@ def _tls(values: Mapping[str, str]) -> ZooKeeperTls:
     for name, reason in _REFUSED.items():
         if values.get(name, "false").strip().lower() not in {"", "false"}:
             raise SettingError(f"{name} is not supported: {reason}. Remove it.")
-    algorithm = str(_read(values, HOST_NAME_CHECK))
-    if algorithm and algorithm.upper() != "HTTPS":
-        raise SettingError(f"{HOST_NAME_CHECK} is {algorithm}: it is HTTPS, or empty.")
+    checked = verifies_host_names(HOST_NAME_CHECK, str(_read(values, HOST_NAME_CHECK)))
     keystore, truststore = (_store(values, each) for each in _STORES)
-    return ZooKeeperTls(files=TlsFiles(certificate=keystore, ca=truststore), verifies_host_names=bool(algorithm))
+    return ZooKeeperTls(files=TlsFiles(certificate=keystore, ca=truststore), verifies_host_names=checked)
 
 
 def _store(values: Mapping[str, str], which: str) -> Path | None:

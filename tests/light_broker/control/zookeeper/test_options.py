@@ -74,7 +74,7 @@ def test_supported_inter_broker_versions(version: str) -> None:
         ({**TLS, "zookeeper.ssl.keystore.type": "JKS"}, "zookeeper.ssl.keystore.type=PEM"),
         ({**TLS, "zookeeper.ssl.keystore.password": "secret"}, "zookeeper.ssl.keystore.password is not supported"),
         ({**TLS, "zookeeper.ssl.ocsp.enable": "true"}, "zookeeper.ssl.ocsp.enable is not supported"),
-        ({**TLS, "zookeeper.ssl.endpoint.identification.algorithm": "LDAPS"}, "it is HTTPS, or empty"),
+        ({**TLS, "zookeeper.ssl.endpoint.identification.algorithm": "LDAPS"}, "it is https, or empty"),
         ({"zookeeper.metadata.migration.enable": "true"}, "migration"),
         ({"zookeeper.session.timeout.ms": "1"}, "zookeeper.session.timeout.ms"),
     ],
