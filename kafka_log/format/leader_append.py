@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn
 import google_crc32c
 
 from kafka_log.errors import RefusedAppendError
-from kafka_log.format.batches import CHECKED_FROM, Batch
+from kafka_log.format.batches import CHECKED_FROM, Batch, checksum
 from kafka_log.format.producers import Origin
 from kafka_log.format.record_walk import BadRecordError, WalkedRecords, walk_records
 from kafka_wire.compression import (
@@ -92,7 +92,7 @@ def leader_batch(
     if origin is Origin.CLIENT and header.base_offset != 0:
         _refuse(ErrorCode.INVALID_RECORD, f"The base offset of the batch is {header.base_offset}; a client sends 0.")
     _check_size(batch, settings.max_message_bytes, ErrorCode.MESSAGE_TOO_LARGE, "max.message.bytes")
-    if google_crc32c.value(batch[CHECKED_FROM:]) != header.crc:
+    if checksum(batch, CHECKED_FROM, len(batch)) != header.crc:
         _refuse(
             ErrorCode.CORRUPT_MESSAGE, f"The checksum of the batch is not {header.crc}, which it has in its header."
         )

@@ -3,7 +3,7 @@
 A change is prepared before a log appends batches, and committed after it has. Source: Kafka's ProducerStateManager.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kafka_log.format.producer_batches import ProducerBatch
@@ -32,6 +32,10 @@ class PreparedProducers:
     completed: list[CompletedTransaction]
     duplicate: LastBatch | None = None
     """The batch was appended before: nothing is appended, and these are its offsets."""
+
+
+UNCHANGED = PreparedProducers({}, {}, [])
+"""After batches without a producer id."""
 
 
 class ProducerStates:
@@ -63,9 +67,11 @@ class ProducerStates:
         self.end_offset = end_offset
 
     def prepare(
-        self, batches: Iterable[ProducerBatch], origin: Origin, *, transaction_version: int = 0
+        self, batches: Sequence[ProducerBatch], origin: Origin, *, transaction_version: int = 0
     ) -> PreparedProducers:
         """Return the producers after batches with their final offsets; nothing changes yet. Raises RefusedAppendError."""
+        if not batches:
+            return UNCHANGED
         prepared = PreparedProducers({}, {}, [])
         for batch in batches:
             known = self.entries.get(batch.producer_id)
@@ -93,9 +99,12 @@ class ProducerStates:
 
     def commit(self, prepared: PreparedProducers, end_offset: int) -> list[AbortedTransaction]:
         """Take over prepared producers of a log that now ends at `end_offset`; return new entries of the transaction index."""
+        aborted: list[AbortedTransaction] = []
+        if prepared is UNCHANGED:
+            self.end_offset = end_offset
+            return aborted
         self.entries |= prepared.entries
         self._open |= prepared.started
-        aborted = []
         for completed in prepared.completed:
             if completed.is_abort:
                 aborted.append(
@@ -140,6 +149,8 @@ class ProducerStates:
 
     def advance_high_watermark(self, high_watermark: int) -> None:
         """Drop completed transactions whose markers are below the high watermark."""
+        if not self._unreplicated:
+            return
         self._unreplicated = {first: marker for first, marker in self._unreplicated.items() if marker >= high_watermark}
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> int:

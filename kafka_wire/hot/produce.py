@@ -5,7 +5,7 @@ others have fields that the codec knows.
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from kafka_wire import codec, compiler, schema
 from kafka_wire.api import ApiKey
@@ -48,6 +48,8 @@ _CLASSIC_NO_ERRORS = struct.pack(">ih", 0, -1)
 _FLEXIBLE_NO_ERRORS = b"\x01\x00\x00"
 """The same, and no tags."""
 _NO_TAGS = b"\x00"
+_ONE_BYTE = [bytes([size + 1]) for size in range(SHORT_BYTES + 1)]
+"""Compact lengths and counts."""
 _NO_THROTTLE = bytes(4)
 
 
@@ -195,32 +197,34 @@ class _Long(Exception):  # noqa: N818 - never leaves this module
     """A string or an array whose length takes more than one byte."""
 
 
-def _classic_pieces(version: int, correlation_id: int, topics: Sequence[Body]) -> Iterator[bytes]:
-    yield _TWO_INTS.pack(correlation_id, len(topics))
+def _classic_pieces(version: int, correlation_id: int, topics: Sequence[Body]) -> list[bytes]:
+    pieces = [_TWO_INTS.pack(correlation_id, len(topics))]
     for topic in topics:
         name, answers = topic["name"].encode(), topic["partition_responses"]
-        yield _SHORT.pack(len(name)) + name + _INT.pack(len(answers))
+        pieces += (_SHORT.pack(len(name)), name, _INT.pack(len(answers)))
         for answer in answers:
-            yield _offsets(version, answer)
+            pieces.append(_offsets(version, answer))
             if version >= FIRST_WITH_ERRORS:
-                yield _CLASSIC_NO_ERRORS
-    yield _NO_THROTTLE
+                pieces.append(_CLASSIC_NO_ERRORS)
+    pieces.append(_NO_THROTTLE)
+    return pieces
 
 
-def _flexible_pieces(version: int, correlation_id: int, topics: Sequence[Body]) -> Iterator[bytes]:
-    yield _INT.pack(correlation_id) + _NO_TAGS + _short(len(topics))
+def _flexible_pieces(version: int, correlation_id: int, topics: Sequence[Body]) -> list[bytes]:
+    pieces = [_INT.pack(correlation_id), _NO_TAGS, _short(len(topics))]
     for topic in topics:
         answers = topic["partition_responses"]
         if version >= FIRST_WITH_TOPIC_ID:
-            yield topic["topic_id"].bytes
+            pieces.append(topic["topic_id"].bytes)
         else:
             name = topic["name"].encode()
-            yield _short(len(name)) + name
-        yield _short(len(answers))
+            pieces += (_short(len(name)), name)
+        pieces.append(_short(len(answers)))
         for answer in answers:
-            yield _offsets(version, answer) + _FLEXIBLE_NO_ERRORS
-        yield _NO_TAGS
-    yield _NO_THROTTLE + _NO_TAGS
+            pieces += (_offsets(version, answer), _FLEXIBLE_NO_ERRORS)
+        pieces.append(_NO_TAGS)
+    pieces += (_NO_THROTTLE, _NO_TAGS)
+    return pieces
 
 
 def _offsets(version: int, answer: Body) -> bytes:
@@ -233,4 +237,4 @@ def _offsets(version: int, answer: Body) -> bytes:
 def _short(size: int) -> bytes:
     if size > SHORT_BYTES:
         raise _Long
-    return (size + 1).to_bytes(1, "big")
+    return _ONE_BYTE[size]

@@ -245,13 +245,13 @@ class InboundConnection(asyncio.BufferedProtocol):
     def _start_some(self) -> bool:
         """Start requests up to a limit, and return whether handlers have ended, whose responses may be written."""
         full = False
-        channel = self._owner.channel
+        channel, writer = self._owner.channel, self._writer
+        most, most_bytes = self._limits.max_in_flight, self._limits.max_frame_bytes
+        if self._is_unauthenticated():
+            most = 1
         try:
             while not self.is_closed and not self._draining:
-                full = (
-                    len(self._writer.slots) >= (1 if self._is_unauthenticated() else self._limits.max_in_flight)
-                    or self._writer.handled_bytes >= self._limits.max_frame_bytes
-                )
+                full = len(writer.slots) >= most or writer.handled_bytes >= most_bytes
                 if full:
                     break
                 if channel.is_queue_full and self._assembler.buffered:

@@ -123,16 +123,21 @@ def _batch_bytes(records: bytes | None, position: int) -> int | None:
 
 def _transaction_error(broker: Broker, context: RequestContext, body: Body) -> ErrorCode:
     """Return the error of a request with transactional records whose transactional id is missing or not the caller's."""
-    if not any(
-        records is not None and len(records) > _ATTRIBUTES_AT and records[_ATTRIBUTES_AT] & _TRANSACTIONAL
-        for topic in body["topic_data"]
-        for records in (partition["records"] for partition in topic["partition_data"])
-    ):
+    if not _is_transactional(body):
         return ErrorCode.NONE
     name = body["transactional_id"]
     if name is None or not broker.may(context)(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     return ErrorCode.NONE
+
+
+def _is_transactional(body: Body) -> bool:
+    for topic in body["topic_data"]:
+        for partition in topic["partition_data"]:
+            records = partition["records"]
+            if records is not None and len(records) > _ATTRIBUTES_AT and records[_ATTRIBUTES_AT] & _TRANSACTIONAL:
+                return True
+    return False
 
 
 def _is_broker(broker: Broker, context: RequestContext) -> bool:
@@ -143,7 +148,7 @@ def _is_broker(broker: Broker, context: RequestContext) -> bool:
 
 
 def _response(broker: Broker, context: RequestContext, results: list[tuple[_Part, AppendResult]]) -> Body:
-    leaders = CurrentLeaders(broker, context)
+    leaders: CurrentLeaders | None = None
     topics: dict[tuple[str, UUID], list[Body]] = {}
     for part, result in results:
         answer: Body = {
@@ -159,6 +164,7 @@ def _response(broker: Broker, context: RequestContext, results: list[tuple[_Part
                 {"batch_index": index, "batch_index_error_message": reason} for index, reason in result.record_errors
             ]
             if result.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and context.api_version >= LEADERS_FROM:
+                leaders = leaders or CurrentLeaders(broker, context)
                 answer["current_leader"] = leaders.of(part.named)
         topics.setdefault((part.named.topic, part.topic_id), []).append(answer)
     response: Body = {
@@ -167,6 +173,6 @@ def _response(broker: Broker, context: RequestContext, results: list[tuple[_Part
             for (name, topic_id), answers in topics.items()
         ]
     }
-    if leaders.endpoints:
+    if leaders is not None and leaders.endpoints:
         response["node_endpoints"] = leaders.endpoints
     return response
