@@ -1,6 +1,7 @@
 """Kafka's API keys. A test compares them with the schema tables."""
 
 from enum import IntEnum
+from functools import cache
 
 
 class ApiKey(IntEnum):
@@ -103,4 +104,9 @@ class ApiKey(IntEnum):
     @property
     def message(self) -> str:
         """Common part of the message names: `LeaderAndIsr` for `LeaderAndIsrRequest` and `LeaderAndIsrResponse`."""
-        return "".join(word.capitalize() for word in self.name.split("_"))
+        return _message(self)
+
+
+@cache
+def _message(key: ApiKey) -> str:
+    return "".join(word.capitalize() for word in key.name.split("_"))

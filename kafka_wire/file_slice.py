@@ -1,7 +1,7 @@
 """Responses with slices of files: bytes that are read while the response is sent, and never held as a whole.
 
-What the page cache has is read on the event loop. Everything else is read by a disk thread first, so that a cold range never blocks the
-loop (KAFKA-7504): `preadv` with RWF_NOWAIT reads only cached bytes. Where the platform or the file system lacks it, the disk thread reads
+What the page cache has is sent or read on the event loop. Everything else is read by a disk thread first, so that a cold range never blocks
+the loop (KAFKA-7504): `preadv` with RWF_NOWAIT reads only cached bytes. Where the platform or the file system lacks it, the disk thread reads
 everything. net/response_writer.py sends these responses.
 """
 

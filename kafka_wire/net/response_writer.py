@@ -60,6 +60,8 @@ class ResponseWriter:
         self._buffers = buffers
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
+        self._socket: int | None = None
+        """Descriptor of a socket without TLS, which files are sent to."""
         self.slots: deque[Slot] = deque()
         self.handled_bytes = 0
         """Bytes of the requests in slots."""
@@ -78,6 +80,11 @@ class ResponseWriter:
     def connect(self, transport: asyncio.Transport) -> None:
         """Set the transport to write to."""
         self._transport = transport
+        if (
+            transport.get_extra_info("sslcontext") is None
+            and (socket := transport.get_extra_info("socket")) is not None
+        ):
+            self._socket = socket.fileno()
 
     def begin(self, request_bytes: int, *, is_queued: bool) -> Slot:
         """Add a request, whose response is sent after those of all earlier requests."""
@@ -174,7 +181,7 @@ class ResponseWriter:
         assert self._transport is not None
         if self._chunks is None:
             if isinstance(response, FileResponse):
-                self._chunks = FileChunks(response, self._buffers)
+                self._chunks = FileChunks(response, self._buffers, to_socket=self._socket is not None)
             elif isinstance(response, PiecewiseResponse):
                 self._chunks = response.chunks(CHUNK_BYTES)
                 self.shared_since = self._loop.time()
@@ -189,6 +196,8 @@ class ResponseWriter:
         if self._link.is_closed or self.stalled_since is not None or chunks is None:
             self._is_scheduled = False
             return False
+        if isinstance(chunks, FileChunks) and self._send_file(chunks):
+            return True
         try:
             chunk = chunks.next() if isinstance(chunks, FileChunks) else next(chunks, None)
         except SliceUnreadable as error:
@@ -207,6 +216,16 @@ class ResponseWriter:
         self._link.hold(-(self._end_slot() + _own_bytes(response)))
         self.flush()
         return False
+
+    def _send_file(self, chunks: FileChunks) -> bool:
+        """Send the next part of a file to the socket, which must not overtake what the transport still has; return whether it was sent."""
+        assert self._transport is not None
+        if self._socket is None or self._transport.is_closing() or self._transport.get_write_buffer_size():
+            return False
+        if not chunks.send_file(self._socket):
+            return False
+        self._link.active_at = self._loop.time()
+        return True
 
     async def _read_cold(self, cold: ColdRead) -> None:
         """Read a chunk on a disk thread and write it, then continue."""

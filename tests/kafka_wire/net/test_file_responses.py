@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kafka_wire import file_slice
+from kafka_wire import file_slice, page_cache
 from kafka_wire.encoded_body import Response
 from kafka_wire.file_slice import FileResponse, FileSlice, SharedFile
 from kafka_wire.frames import SIZE_BYTES
 from kafka_wire.net.file_chunks import FILE_CHUNK_BYTES
+from kafka_wire.net.outflow import CHUNK_BYTES
 from kafka_wire.net.server import Peer
 from tests.kafka_wire.net.peers import RawPeer, request, response
 from tests.waiting import until
@@ -49,7 +50,9 @@ def segment(tmp_path: Path) -> Segment:
     return Segment(tmp_path / "00000000000000000000.log")
 
 
-@pytest.fixture(params=["cached", "without RWF_NOWAIT", "not supported by the file system", "nothing cached"])
+@pytest.fixture(
+    params=["cached", "without cachestat", "without RWF_NOWAIT", "not supported by the file system", "nothing cached"]
+)
 def platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Switch off what a platform may lack."""
 
@@ -59,6 +62,8 @@ def platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
         return preadv
 
+    if request.param != "cached":
+        monkeypatch.setattr(page_cache, "_syscall", None)
     if request.param == "without RWF_NOWAIT":
         monkeypatch.setattr(file_slice, "NOWAIT", None)
         monkeypatch.delattr(os, "posix_fadvise")
@@ -98,7 +103,24 @@ async def test_slices_are_sent_whole_and_in_order(ranges, platform, segment, sta
 
     assert await peer.read_frame() == expected(1, *ranges)
     assert await peer.read_frame() == expected(2, (3, 5))
-    assert (segment.disk_reads == 0) == (platform == "cached")
+    assert (segment.disk_reads == 0) == (platform in {"cached", "without cachestat"})
+
+
+async def test_cached_bytes_are_sent_without_a_copy(segment, start_server, connect, monkeypatch) -> None:
+    """By sendfile, where the kernel tells that they are cached: it would block the loop on others (KAFKA-7504)."""
+    sent: list[int] = []
+    sendfile = os.sendfile
+
+    def noted(*arguments: int) -> int:
+        sent.append(sendfile(*arguments))
+        return sent[-1]
+
+    monkeypatch.setattr(os, "sendfile", noted)
+    peer = await connect(await start_server(segment.answer))
+    await peer.send_frame(wanted(1, (0, len(CONTENT))))
+
+    assert await peer.read_frame() == expected(1, (0, len(CONTENT)))
+    assert bool(sent) == page_cache.is_cached(segment.file.descriptor, 0, len(CONTENT))
 
 
 async def test_over_tls(segment, start_server, server_tls, client_tls) -> None:
@@ -118,7 +140,7 @@ async def test_a_peer_that_does_not_read_holds_no_slice_in_memory(segment, start
     lazy.writer.transport.pause_reading()
     for number in range(10):
         await lazy.send_frame(wanted(number, (0, len(CONTENT))))
-    await until(lambda: server.held_bytes > FILE_CHUNK_BYTES // 2)
+    await until(lambda: server.held_bytes > CHUNK_BYTES)
     await other.send_frame(wanted(1, (0, len(CONTENT))))
     assert await other.read_frame() == expected(1, (0, len(CONTENT)))
 
@@ -133,6 +155,7 @@ async def test_a_cold_read_stops_no_other_client(segment, start_server, connect,
     """The loop goes on while a disk thread reads (KAFKA-7504)."""
     disk, reading = asyncio.Event(), asyncio.Event()
     monkeypatch.setattr(file_slice, "NOWAIT", None)
+    monkeypatch.setattr(page_cache, "_syscall", None)
 
     async def slow_disk(read) -> bytes:  # type: ignore[no-untyped-def]
         reading.set()
@@ -178,6 +201,7 @@ async def test_a_failed_disk_closes_the_connection(segment, start_server, connec
     def fail(*_arguments: object) -> int:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
+    monkeypatch.setattr(page_cache, "_syscall", None)
     monkeypatch.setattr(os, "preadv", fail)
     monkeypatch.setattr(os, "pread", fail)
     peer = await connect(await start_server(segment.answer))
@@ -191,6 +215,7 @@ async def test_a_failed_disk_closes_the_connection(segment, start_server, connec
 async def test_a_lost_connection_ends_a_cold_read(segment, start_server, connect, monkeypatch) -> None:
     """Nothing is left of the response, and its file is closed."""
     monkeypatch.setattr(file_slice, "NOWAIT", None)
+    monkeypatch.setattr(page_cache, "_syscall", None)
     reading = asyncio.Event()
 
     async def hang(_read) -> bytes:  # type: ignore[no-untyped-def]
