@@ -1,5 +1,7 @@
 """Walk over the records of a batch: its result for lengths of every number of bytes, compared with the decoded records."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,21 +19,21 @@ HEADERS = st.lists(st.tuples(st.sampled_from(["", "trace", "k" * 64]), st.none()
 RECORDS = st.lists(st.tuples(st.sampled_from([0, 63, 64, 9_000]), CONTENTS, CONTENTS, HEADERS.map(tuple)), min_size=1)
 
 
+def walk_of(records: Sequence[Record]) -> WalkedRecords:
+    """Return the result of a walk over records with consecutive offsets."""
+    timestamps_ms = [record.timestamp_ms for record in records]
+    without_key = [index for index, record in enumerate(records) if record.key is None]
+    return WalkedRecords(timestamps_ms, min(timestamps_ms), max(timestamps_ms), without_key, is_consecutive=True)
+
+
 @given(RECORDS)
 def test_a_walk_returns_what_the_decoder_reads(fields: list[tuple[int, bytes | None, bytes | None, tuple]]) -> None:  # type: ignore[type-arg]
     """The walk reads short lengths in place; the decoder is its plain twin (DefaultRecord.readFrom)."""
     batch = encode_batch([Record(offset, TIME_MS + delta, *rest) for offset, (delta, *rest) in enumerate(fields)])
-    ((header, records),) = ((one.header, one.records) for one in decode_batches(batch))
+    (decoded,) = decode_batches(batch)
 
-    walked = walk_records(batch, header.record_count, header.base_timestamp_ms, HEADER_BYTES)
-
-    timestamps_ms = [record.timestamp_ms for record in records]
-    assert walked == WalkedRecords(
-        timestamps_ms,
-        min(timestamps_ms),
-        max(timestamps_ms),
-        [index for index, record in enumerate(records) if record.key is None],
-        is_consecutive=True,
+    assert walk_records(batch, len(decoded.records), decoded.header.base_timestamp_ms, HEADER_BYTES) == walk_of(
+        decoded.records
     )
 
 
@@ -67,17 +69,10 @@ def similar_records(draw: st.DrawFn) -> list[Record]:
 def test_records_of_one_size_are_read_as_all_others(records: list[Record]) -> None:
     """A run of records of one size is checked in columns; the decoder is its plain twin (DefaultRecord.readFrom)."""
     batch = encode_batch(records)
-    ((header, decoded),) = ((one.header, one.records) for one in decode_batches(batch))
+    (decoded,) = decode_batches(batch)
 
-    walked = walk_records(batch, header.record_count, header.base_timestamp_ms, HEADER_BYTES)
-
-    timestamps_ms = [record.timestamp_ms for record in decoded]
-    assert walked == WalkedRecords(
-        timestamps_ms,
-        min(timestamps_ms),
-        max(timestamps_ms),
-        [index for index, record in enumerate(decoded) if record.key is None],
-        is_consecutive=True,
+    assert walk_records(batch, len(decoded.records), decoded.header.base_timestamp_ms, HEADER_BYTES) == walk_of(
+        decoded.records
     )
 
 
