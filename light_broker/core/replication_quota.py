@@ -49,6 +49,8 @@ def rate_of(settings: Settings, side: Side) -> int:
     """Return the rate of a broker in bytes per second, UNLIMITED if none is set."""
     name = side.rate_setting
     text = settings.own.get(name, settings.cluster.get(name))
+    if text is None:
+        return UNLIMITED
     found = DYNAMIC_ONLY[name].read(text)
     assert isinstance(found, int), name
     return found
