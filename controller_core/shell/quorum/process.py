@@ -48,6 +48,7 @@ from controller_core.shell.quorum.wire_requests import LogTopic
 from kafka_log.errors import CorruptLogError, LogError, UnreadableFileError
 from kafka_log.format.roll import LogSettings
 from kafka_log.format.text_files import MetaProperties
+from kafka_node.freed_memory import keep_freed_memory
 from kafka_node.listener_limits import DynamicLimits, listener_limits
 from kafka_node.probes import ProbeServer
 from kafka_node.security.credentials import CredentialSource
@@ -127,7 +128,7 @@ class QuorumProcess:
 
     async def run(self) -> None:
         """Serve until `stop`. Raises StartError, OSError (a port is taken), and the error that ended the node."""
-        keep_large_buffers()
+        keep_freed_memory(LARGE_BUFFER_BYTES)
         async with AsyncExitStack() as stack:
             for key, served in SERVED.items():
                 codec.prepare(key, served.highest)  # Else a first election would wait for it.
@@ -266,15 +267,6 @@ class _ScramUsers:
     async def shapes(self, mechanism: str) -> Mapping[CredentialShape, int]:
         """Count the users' credentials by shape."""
         return {} if self.source is None else await self.source.shapes(mechanism)
-
-
-def keep_large_buffers() -> None:
-    """Let the allocator keep the freed memory of large messages.
-
-    glibc gives a freed block above a threshold back to the system, and raises the threshold to the size of the block (mallopt(3),
-    M_MMAP_THRESHOLD). Without that, each MiB of a snapshot costs the leader 700 page faults, which take longer than all the rest.
-    """
-    bytes(LARGE_BUFFER_BYTES)
 
 
 async def _stay_connected(driver: Driver, peers: Peers) -> None:

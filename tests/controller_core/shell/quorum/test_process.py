@@ -140,7 +140,7 @@ def test_freed_memory_of_large_messages_stays_in_the_process() -> None:
     """mallopt(3): by default, each of these buffers is new memory of the system, with a page fault for every 4 KiB."""
     program = (
         "import resource\n"
-        "from controller_core.shell.quorum.process import keep_large_buffers\n"
+        "from controller_core.shell.quorum.process import LARGE_BUFFER_BYTES, keep_freed_memory\n"
         "def faults(): return resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
         "def use():\n"
         "    for _ in range(20): kept = [bytearray(1 << 20) for _ in range(3)]\n"
@@ -149,7 +149,7 @@ def test_freed_memory_of_large_messages_stays_in_the_process() -> None:
     )
     default, kept = (
         int(subprocess.run([sys.executable, "-c", program.format(first)], capture_output=True, check=True).stdout)
-        for first in ("", "keep_large_buffers()\n")
+        for first in ("", "keep_freed_memory(LARGE_BUFFER_BYTES)\n")
     )
 
     assert kept < default / 10
