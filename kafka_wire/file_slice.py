@@ -81,12 +81,12 @@ class FileSlice:
     """`length` bytes of a file from `offset` on, as a part of a response.
 
     The bytes must not change until the response is sent. If the file is truncated in the meantime, the connection is closed. `run` reads what is
-    not cached on the disk thread of the file's directory; None: on any thread.
+    not cached on the disk thread of the file's directory.
     """
 
     __slots__ = ("file", "length", "offset", "run")
 
-    def __init__(self, file: SharedFile, offset: int, length: int, run: DiskRunner | None = None) -> None:
+    def __init__(self, file: SharedFile, offset: int, length: int, run: DiskRunner) -> None:
         if offset < 0 or length < 0:
             raise ValueError(f"offset and length must not be negative, found {offset} and {length}")
         self.file = file

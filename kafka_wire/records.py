@@ -266,28 +266,21 @@ def batch_headers(data: bytes) -> Iterator[tuple[int, BatchHeader]]:
     Raises CorruptBatch for an invalid length and for another format than 2. Checksums are not verified.
     """
     position = 0
-    while (header := batch_header(data, position)) is not None:
-        yield position, header
-        position += header.size_bytes
-
-
-def batch_header(data: bytes, position: int = 0) -> BatchHeader | None:
-    """Return the header of the batch at a position; None if there is no whole one. Raises as `batch_headers`."""
-    if len(data) - position < HEADER_BYTES:
-        return None
-    base_offset, length = _PREFIX.unpack_from(data, position)
-    size = _PREFIX.size + length
-    if size < HEADER_BYTES:
-        raise CorruptBatch(
-            f"The batch at offset {base_offset} announces {size} bytes; its header needs {HEADER_BYTES}."
-        )
-    leader_epoch, magic, crc = _AFTER_LENGTH.unpack_from(data, position + _PREFIX.size)
-    if magic != MAGIC:
-        raise CorruptBatch(f"The batch at offset {base_offset} has format {magic}; only {MAGIC} is supported.")
-    if size > len(data) - position:
-        return None
-    rest = _AFTER_CRC.unpack_from(data, position + _PREFIX.size + _AFTER_LENGTH.size)
-    return BatchHeader(base_offset, size, leader_epoch, crc, *rest)
+    while len(data) - position >= HEADER_BYTES:
+        base_offset, length = _PREFIX.unpack_from(data, position)
+        size = _PREFIX.size + length
+        if size < HEADER_BYTES:
+            raise CorruptBatch(
+                f"The batch at offset {base_offset} announces {size} bytes; its header needs {HEADER_BYTES}."
+            )
+        leader_epoch, magic, crc = _AFTER_LENGTH.unpack_from(data, position + _PREFIX.size)
+        if magic != MAGIC:
+            raise CorruptBatch(f"The batch at offset {base_offset} has format {magic}; only {MAGIC} is supported.")
+        if size > len(data) - position:
+            return
+        rest = _AFTER_CRC.unpack_from(data, position + _PREFIX.size + _AFTER_LENGTH.size)
+        yield position, BatchHeader(base_offset, size, leader_epoch, crc, *rest)
+        position += size
 
 
 def checked_records(data: bytes, position: int, header: BatchHeader) -> bytes:

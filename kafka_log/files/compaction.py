@@ -91,7 +91,7 @@ class PendingSwap:
         with self._names_the_swap():
             partition.deletions.add(old, partition.now_ms(), replaced_offset=self._group[0])
             rename_segment_files(self._folder, self._group[0], SWAP_SUFFIX, "")
-        partition.replace_segments(self._group)
+        partition.log.replace_segments(self._group)
 
     def abort(self) -> None:
         """Delete the new segment. Raises LogWriteError."""

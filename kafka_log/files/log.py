@@ -161,9 +161,7 @@ class Log:
         """Begin another segment if batches need it. Raises as `append`."""
         self._raise_failure()
         data, batches = checked.data, checked.batches
-        timestamp_ms = batches[0].max_timestamp_ms
-        if len(batches) > 1:
-            timestamp_ms = max(batch.max_timestamp_ms for batch in batches)
+        timestamp_ms = max(batch.max_timestamp_ms for batch in batches)
         reason = roll_reason(
             self._active.fill(),
             self.settings,

@@ -6,7 +6,7 @@ UnifiedLog.
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +19,6 @@ from kafka_log.files.partition_settings import Checkpoints, PartitionSettings
 from kafka_log.files.pending_flush import PendingFlush
 from kafka_log.files.producer_recovery import ProducerRecovery, rebuild_producers
 from kafka_log.files.producer_snapshots import ProducerSnapshots
-from kafka_log.files.segment import Segment
 from kafka_log.files.transaction_index_file import TransactionIndexFile
 from kafka_log.format.batches import appendable_bytes, parts_of_batches
 from kafka_log.format.flush_schedule import is_flush_due_by_messages, is_flush_due_by_time
@@ -84,8 +83,6 @@ class PartitionLog:
         """Called before records from an offset on are removed, with that offset: a compaction in progress must be aborted."""
         self.last_flush_ms = now_ms
         self._unflushed_index: TransactionIndexFile | None = None
-        self._indexed: set[int] = set()
-        """Base offsets of the segments that may have a transaction index: few do, and each read of committed records asks."""
         if self.log.end_offset < start:
             # Segments were removed from the disk.
             log.warning("Log ends below its start offset", extra={"path": str(folder), "offset": start})
@@ -93,7 +90,6 @@ class PartitionLog:
         self.log.raise_start_offset(start)
         self._snapshots.delete_strays(self.log.segment_offsets)
         self._rebuild_producers(is_clean=checkpoints.is_clean)
-        self._find_indexes()
 
     @property
     def start_offset(self) -> int:
@@ -188,7 +184,7 @@ class PartitionLog:
             # The batches are appended already. Recovery builds the index again.
             self.log.fail(FlushFailedError(f"{error} The log must be opened again, which rebuilds the index."))
         self._unflushed_index = index
-        self._indexed.add(index.base_offset)
+        self.log.segments[-1].has_transactions = True
 
     def roll(self) -> None:
         """Begin another segment at the log's end."""
@@ -208,27 +204,19 @@ class PartitionLog:
     def aborted_transactions(self, fetch_offset: int, upper_bound_offset: int) -> list[AbortedTransaction]:
         """Return the aborted transactions with records from `fetch_offset` on and below `upper_bound_offset`."""
         found: list[AbortedTransaction] = []
-        for base_offset, end_offset in zip(self.log.segment_offsets, self._segment_ends(), strict=True):
-            if end_offset <= fetch_offset or base_offset not in self._indexed:
+        for segment, end_offset in zip(self.log.segments, self._segment_ends(), strict=True):
+            if end_offset <= fetch_offset:
                 continue
-            collected = TransactionIndexFile(self.log.folder, base_offset).collect(fetch_offset, upper_bound_offset)
+            index = TransactionIndexFile(self.log.folder, segment.base_offset)
+            if segment.has_transactions is None:
+                segment.has_transactions = index.path.exists()
+            if not segment.has_transactions:
+                continue
+            collected = index.collect(fetch_offset, upper_bound_offset)
             found += collected.transactions
             if collected.is_complete:
                 break
         return found
-
-    def replace_segments(self, base_offsets: Sequence[int]) -> list[Segment]:
-        """Put a compacted segment in the place of others, as Log.replace_segments."""
-        replaced = self.log.replace_segments(base_offsets)
-        self._find_indexes()
-        return replaced
-
-    def _find_indexes(self) -> None:
-        self._indexed = {
-            base_offset
-            for base_offset in self.log.segment_offsets
-            if TransactionIndexFile(self.log.folder, base_offset).path.exists()
-        }
 
     # Flushing
 

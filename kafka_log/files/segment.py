@@ -48,6 +48,8 @@ class Segment:
         self.time_index = IndexFile(folder / segment_name(base_offset, TIME_INDEX_SUFFIX + file_suffix), TIME_ENTRY)
         self.size_bytes = os.fstat(descriptor).st_size
         self.max_timestamp = TimestampOffset(NO_TIMESTAMP, base_offset)
+        self.has_transactions: bool | None = None
+        """Whether it may have a transaction index, for its owner: few do, and each read of committed records asks. None: not known yet."""
         self._first_timestamp_ms = NO_TIMESTAMP
         self._created_ms = now_ms
         self._descriptor = descriptor

@@ -26,9 +26,6 @@ CONTROL_BATCH = 0x20
 CHECKED_FROM = 21
 """The CRC covers a batch from its attributes on."""
 
-CHECKED_AT_ONCE = 64 * 1024
-"""Bytes of a batch that are copied for the library that computes checksums, which takes only bytes."""
-
 SEARCHED_OFFSETS = 2**31
 """A valid batch behind a corrupt one has an offset at most this far above it: a segment has no more."""
 
@@ -68,18 +65,10 @@ def read_batches(data: bytes | mmap.mmap, *, verify_checksums: bool = True) -> I
             raise BadBatchError(position, header_error(base, length, magic, delta))
         if end > size:
             raise BadBatchError(position, f"a batch of {end - position} bytes has only {size - position} bytes")
-        if verify_checksums and checksum(data, position + CHECKED_FROM, end) != crc:
+        if verify_checksums and google_crc32c.value(data[position + CHECKED_FROM : end]) != crc:
             raise BadBatchError(position, checksum_error(data[position:end]))
         yield Batch(position, end - position, base, base + delta, epoch, timestamp)
         position = end
-
-
-def checksum(data: bytes | mmap.mmap, begin: int, end: int) -> int:
-    """Return the CRC-32C of a part of the data, which is copied in pieces that fit into a processor's cache."""
-    value: int = google_crc32c.value(data[begin : min(begin + CHECKED_AT_ONCE, end)])
-    for position in range(begin + CHECKED_AT_ONCE, end, CHECKED_AT_ONCE):
-        value = google_crc32c.extend(value, data[position : min(position + CHECKED_AT_ONCE, end)])
-    return value
 
 
 def header_error(base_offset: int, length: int, magic: int, last_offset_delta: int) -> str:
@@ -165,7 +154,7 @@ def find_valid_batch(data: bytes | mmap.mmap, position: int, least_offset: int) 
         end = start + _PREFIX.size + length
         if 0 <= base - least_offset <= SEARCHED_OFFSETS and start + HEADER_BYTES <= end <= size:
             crc = _HEADER.unpack_from(data, start)[4]
-            if checksum(data, start + CHECKED_FROM, end) == crc:
+            if google_crc32c.value(data[start + CHECKED_FROM : end]) == crc:
                 return start
         found = data.find(bytes([MAGIC]), found + 1)
     return None

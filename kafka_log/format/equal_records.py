@@ -33,19 +33,19 @@ _SIGNED = tuple((byte >> 1) ^ -(byte & 1) for byte in range(128))
 class Run(NamedTuple):
     """Records that follow another one and have its lengths."""
 
-    records: int
-    """Count of the records."""
+    timestamps_ms: list[int]
+    """One for each record."""
+    without_key: range
+    """Indexes of the records with a null key: all or none."""
     size_bytes: int
-    """Size of each."""
-    timestamp_deltas_ms: list[int]
-    have_keys: bool
+    """Size of each record."""
 
 
-NO_RUN = Run(0, 0, [], have_keys=False)
+NO_RUN = Run([], range(0), 0)
 """Also where the timestamps differ from those of the first record by more than 8 s, which takes three bytes."""
 
 
-def run_after(data: bytes, first: int, index: int, count: int) -> Run:
+def run_after(data: bytes, first: int, index: int, count: int, base_timestamp_ms: int) -> Run:
     """Return the run behind the record with an index, which begins at `first` and was checked. The batch has `count` records.
 
     The offsets of the run are consecutive. It is empty where the records have a form that is not examined here.
@@ -65,11 +65,11 @@ def run_after(data: bytes, first: int, index: int, count: int) -> Run:
         return NO_RUN
     key_at = offset_at + offset_bytes
     key_bytes, key_begin = read_varint(data, key_at)
-    value_at = key_begin + (max(0, key_bytes))
+    value_at = key_begin + max(key_bytes, 0)
     value_bytes, value_begin = read_varint(data, value_at)
     headers_at = first + stride - 1
     most = min(count - index, known_deltas - index, (len(data) - first) // stride, MOST_AT_ONCE + 1) - 1
-    if most <= 0 or value_begin + (max(0, value_bytes)) != headers_at:
+    if most <= 0 or value_begin + max(value_bytes, 0) != headers_at:
         return NO_RUN
     # Announcements that all records of the run have in common.
     for place in (*range(first, attributes_at), *range(key_at, key_begin), *range(value_at, value_begin), headers_at):
@@ -86,10 +86,11 @@ def run_after(data: bytes, first: int, index: int, count: int) -> Run:
     last = data[begin : begin + span : stride]
     if not last.isascii():
         return NO_RUN
+    without_key = range(index + 1, index + 1 + most) if key_bytes < 0 else range(0)
     if timestamp_bytes == 1:
-        return Run(most, stride, [_SIGNED[byte] for byte in last], key_bytes >= 0)
+        return Run([base_timestamp_ms + _SIGNED[byte] for byte in last], without_key, stride)
     low = data[begin - 1 : begin - 1 + span : stride]
     if min(low) < CONTINUED:
         return NO_RUN
-    deltas = [(pair >> 1) ^ -(pair & 1) for pair in (one & 0x7F | two << 7 for one, two in zip(low, last, strict=True))]
-    return Run(most, stride, deltas, key_bytes >= 0)
+    pairs = (one & 0x7F | two << 7 for one, two in zip(low, last, strict=True))
+    return Run([base_timestamp_ms + ((pair >> 1) ^ -(pair & 1)) for pair in pairs], without_key, stride)

@@ -52,12 +52,9 @@ def find_position(entries: Entries, relative_offset: int) -> int:
 
 def first_offset_from(entries: Entries, position: int) -> int | None:
     """Return the relative offset of the first indexed batch that begins at `position` or behind it, None if there is none."""
-    row = bisect_left(_Column(entries, OFFSET_ENTRY, 1), position)
-    return (
-        int(OFFSET_ENTRY.unpack_from(entries, row * OFFSET_ENTRY.size)[0])
-        if row * OFFSET_ENTRY.size < len(entries)
-        else None
-    )
+    offsets, positions = _Column(entries, OFFSET_ENTRY, 0), _Column(entries, OFFSET_ENTRY, 1)
+    row = bisect_left(positions, position)
+    return offsets[row] if row < len(offsets) else None
 
 
 def last_position(entries: Entries) -> int:

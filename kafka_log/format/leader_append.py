@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn
 import google_crc32c
 
 from kafka_log.errors import RefusedAppendError
-from kafka_log.format.batches import CHECKED_FROM, Batch, checksum
+from kafka_log.format.batches import CHECKED_FROM, Batch
 from kafka_log.format.producers import Origin
 from kafka_log.format.record_walk import BadRecordError, WalkedRecords, walk_records
 from kafka_wire.compression import (
@@ -31,7 +31,6 @@ from kafka_wire.records import (
     NO_PRODUCER,
     NO_TIMESTAMP,
     BatchHeader,
-    batch_header,
     batch_headers,
     decode_batches,
     encode_batch,
@@ -92,7 +91,7 @@ def leader_batch(
     if origin is Origin.CLIENT and header.base_offset != 0:
         _refuse(ErrorCode.INVALID_RECORD, f"The base offset of the batch is {header.base_offset}; a client sends 0.")
     _check_size(batch, settings.max_message_bytes, ErrorCode.MESSAGE_TOO_LARGE, "max.message.bytes")
-    if checksum(batch, CHECKED_FROM, len(batch)) != header.crc:
+    if google_crc32c.value(batch[CHECKED_FROM:]) != header.crc:
         _refuse(
             ErrorCode.CORRUPT_MESSAGE, f"The checksum of the batch is not {header.crc}, which it has in its header."
         )
@@ -110,7 +109,7 @@ def leader_batch(
             max_timestamp_ms = walked.largest_timestamp_ms
         if target != header.compression or not walked.is_consecutive:
             batch = _encoded_again(batch, header, Compression(target))
-            _, header = _only_batch(batch)
+            ((_, header),) = batch_headers(batch)
             _check_size(batch, settings.max_message_bytes, ErrorCode.MESSAGE_TOO_LARGE, "max.message.bytes")
     _check_size(batch, settings.segment_bytes, ErrorCode.RECORD_LIST_TOO_LARGE, "segment.bytes")
     timestamp_ms = now_ms if settings.log_append_time else max(max_timestamp_ms, NO_TIMESTAMP)
@@ -126,13 +125,12 @@ def _only_batch(data: bytes) -> tuple[bytes, BatchHeader]:
             "Use a client of Kafka 0.11 or later.",
         )
     try:
-        header = batch_header(data)
-        is_only = header is not None and batch_header(data, header.size_bytes) is None
-        count = 1 if is_only else sum(1 for _ in batch_headers(data))
+        found = list(batch_headers(data))
     except WireError as error:
         _refuse(ErrorCode.CORRUPT_MESSAGE, str(error))
-    if header is None or not is_only:
-        _refuse(ErrorCode.INVALID_RECORD, f"A partition's records must be one whole batch; there are {count}.")
+    if len(found) != 1:
+        _refuse(ErrorCode.INVALID_RECORD, f"A partition's records must be one whole batch; there are {len(found)}.")
+    ((_, header),) = found
     return data[: header.size_bytes], header
 
 

@@ -99,12 +99,9 @@ class ProducerStates:
 
     def commit(self, prepared: PreparedProducers, end_offset: int) -> list[AbortedTransaction]:
         """Take over prepared producers of a log that now ends at `end_offset`; return new entries of the transaction index."""
-        aborted: list[AbortedTransaction] = []
-        if prepared is UNCHANGED:
-            self.end_offset = end_offset
-            return aborted
         self.entries |= prepared.entries
         self._open |= prepared.started
+        aborted = []
         for completed in prepared.completed:
             if completed.is_abort:
                 aborted.append(
@@ -149,8 +146,6 @@ class ProducerStates:
 
     def advance_high_watermark(self, high_watermark: int) -> None:
         """Drop completed transactions whose markers are below the high watermark."""
-        if not self._unreplicated:
-            return
         self._unreplicated = {first: marker for first, marker in self._unreplicated.items() if marker >= high_watermark}
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> int:

@@ -64,15 +64,15 @@ def walk_records(data: bytes, count: int, base_timestamp_ms: int, position: int 
             if size < 0 or end > total:
                 raise BadRecordError(f"record {index} announces {size} bytes, {total - position} follow in its batch")
             if size == size_before and short_runs < MAX_SHORT_RUNS:
-                run = run_after(data, begin_before, index - 1, count)
-                short_runs += run.records < SHORT_RUN
-                if run.records:
-                    timestamps += [base_timestamp_ms + delta for delta in run.timestamp_deltas_ms]
-                    if not run.have_keys:
-                        without_key += range(index, index + run.records)
-                    index += run.records
-                    begin_before = begin + (run.records - 1) * run.size_bytes
-                    position = begin_before + run.size_bytes
+                run = run_after(data, begin_before, index - 1, count, base_timestamp_ms)
+                records = len(run.timestamps_ms)
+                short_runs += records < SHORT_RUN
+                if records:
+                    timestamps += run.timestamps_ms
+                    without_key += run.without_key
+                    index += records
+                    position = begin + records * run.size_bytes
+                    begin_before = position - run.size_bytes
                     continue
             # The attributes have no meaning.
             position += 1

@@ -5,14 +5,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Self
 
 from kafka_node.configs.config_rules import ConfigValue
 from kafka_node.configs.setting_table import SETTINGS
-
-READ_VALUES = 512
-"""Values that are kept as they were read: requests ask for some of them, and a node has at most some hundred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +42,7 @@ class Settings:
     def value(self, name: str) -> ConfigValue | None:
         """Return the value of a setting; None: it has neither a value nor a default."""
         text = self.text(name)
-        return None if text is None else _read(name, text)
+        return None if text is None else SETTINGS[name].read(text)
 
     def number(self, name: str) -> int:
         """Return the value of a setting of type INT or LONG."""
@@ -65,8 +61,3 @@ class Settings:
         found = self.value(name)
         assert found is None or isinstance(found, tuple), name
         return found or ()
-
-
-@lru_cache(READ_VALUES)
-def _read(name: str, text: str) -> ConfigValue | None:
-    return SETTINGS[name].read(text)

@@ -15,28 +15,26 @@ from kafka_wire.page_cache import is_cached
 
 FILE_CHUNK_BYTES = 128 * 1024
 """Size of a chunk: memory that a connection holds while it sends a slice."""
-
-
 SENT_AT_ONCE_BYTES = 1024 * 1024
-"""Most that is sent from a file before other connections have their turn: a third of a millisecond."""
+"""Most that is sent from a file before other connections have their turn."""
 LEAST_SENT_BYTES = 32 * 1024
-"""Less is copied: the question whether it is cached takes as long."""
+"""Less is copied, which takes no longer than the question whether it is cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColdRead:
-    """A read that blocks: the bytes are not cached, or the platform cannot tell. `run` runs it on a disk thread; None: on any thread."""
+    """A read that blocks: the bytes are not cached, or the platform cannot tell. `run` runs it on a disk thread."""
 
     read: Callable[[], bytes]
-    run: DiskRunner | None
+    run: DiskRunner
 
 
 class FileChunks:
     """Chunks of one response frame, with its size in front. Raises SliceUnreadable if a file is shorter than its slice."""
 
-    def __init__(self, response: FileResponse, buffers: ReceiveBuffers, *, to_socket: bool = False) -> None:
-        """With `to_socket`, slices are left to `send_file`, and `next` is for what it cannot send."""
-        self._to_socket = to_socket
+    def __init__(self, response: FileResponse, buffers: ReceiveBuffers, socket: int | None = None) -> None:
+        """With the descriptor of a `socket`, long slices are left to `send_file`, and `next` is for what it cannot send."""
+        self._socket = socket
         self._pieces = iter((len(response).to_bytes(SIZE_BYTES, "big"), *response.pieces))
         self._buffers = buffers
         self._piece: memoryview | FileSlice | None = None
@@ -58,19 +56,19 @@ class FileChunks:
             return chunk
         return self._filled_chunk()
 
-    def send_file(self, descriptor: int) -> bool:
-        """Send the next part of a file from the page cache to a socket, which copies nothing; return whether anything was sent.
+    def send_file(self) -> bool:
+        """Send the next part of a file from the page cache to the socket, which copies nothing; return whether anything was sent.
 
         Nothing is where the next bytes are few, belong to no file or are not cached, and while the socket takes none.
         """
-        piece = self._piece
-        if not isinstance(piece, FileSlice) or not self._is_long_slice():
+        piece = self._long_slice()
+        if self._socket is None or piece is None:
             return False
         position, size = piece.offset + self._position, min(len(piece) - self._position, SENT_AT_ONCE_BYTES)
         if not is_cached(piece.file.descriptor, position, size):
             return False
         try:
-            sent = os.sendfile(descriptor, piece.file.descriptor, position, size)
+            sent = os.sendfile(self._socket, piece.file.descriptor, position, size)
         except OSError:  # the socket is full, or closed: the transport finds that out as well
             return False
         if sent:
@@ -88,7 +86,7 @@ class FileChunks:
         view = memoryview(buffer)
         filled = 0
         while self._piece is not None and filled < FILE_CHUNK_BYTES:
-            if filled and self._to_socket and self._is_long_slice():
+            if filled and self._socket is not None and self._long_slice() is not None:
                 break
             piece, left = self._piece, min(len(self._piece) - self._position, FILE_CHUNK_BYTES - filled)
             if isinstance(piece, FileSlice):
@@ -107,10 +105,12 @@ class FileChunks:
         self._buffers.give(buffer)
         return view[:filled]
 
-    def _is_long_slice(self) -> bool:
-        """Return whether the next bytes are worth a question whether they are cached."""
+    def _long_slice(self) -> FileSlice | None:
+        """Return the current piece if its next bytes are worth the question whether they are cached."""
         piece = self._piece
-        return isinstance(piece, FileSlice) and len(piece) - self._position >= LEAST_SENT_BYTES
+        if isinstance(piece, FileSlice) and len(piece) - self._position >= LEAST_SENT_BYTES:
+            return piece
+        return None
 
     def _skip(self, count: int) -> None:
         self._position += count

@@ -139,7 +139,7 @@ class ResponseWriter:
     def write_ready(self) -> bool:
         """Write the responses that are next in order, unless the peer does not read; return whether the connection is still open."""
         assert self._transport is not None
-        while not self._link.is_closed and self.stalled_since is None and self.slots and self.slots[0].done:
+        while not self._link.is_closed and self.is_ready:
             parts, size, freed = self._joined()
             if parts or freed:
                 self._transport.write(b"".join(parts))
@@ -181,7 +181,7 @@ class ResponseWriter:
         assert self._transport is not None
         if self._chunks is None:
             if isinstance(response, FileResponse):
-                self._chunks = FileChunks(response, self._buffers, to_socket=self._socket is not None)
+                self._chunks = FileChunks(response, self._buffers, self._socket)
             elif isinstance(response, PiecewiseResponse):
                 self._chunks = response.chunks(CHUNK_BYTES)
                 self.shared_since = self._loop.time()
@@ -220,9 +220,7 @@ class ResponseWriter:
     def _send_file(self, chunks: FileChunks) -> bool:
         """Send the next part of a file to the socket, which must not overtake what the transport still has; return whether it was sent."""
         assert self._transport is not None
-        if self._socket is None or self._transport.is_closing() or self._transport.get_write_buffer_size():
-            return False
-        if not chunks.send_file(self._socket):
+        if self._transport.is_closing() or self._transport.get_write_buffer_size() or not chunks.send_file():
             return False
         self._link.active_at = self._loop.time()
         return True
@@ -230,10 +228,7 @@ class ResponseWriter:
     async def _read_cold(self, cold: ColdRead) -> None:
         """Read a chunk on a disk thread and write it, then continue."""
         try:
-            if cold.run is not None:
-                data = await cold.run(cold.read)
-            else:
-                data = await self._loop.run_in_executor(None, cold.read)
+            data = await cold.run(cold.read)
         except (SliceUnreadable, OSError) as error:
             self._link.abort(str(error), logging.WARNING)
             return

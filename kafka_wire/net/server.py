@@ -218,9 +218,9 @@ async def serve(
     """Listen on `host`:`port` (0: any free port) and handle every request by `handler`, with TLS if a context is given.
 
     `large_handler` gets large frames as views of reused buffers; without it they are copied for `handler`. `starts_at_once` names the requests
-    whose handlers need no task unless they wait. With `sasl`, a peer must authenticate before its requests, except ApiVersions, reach the handler. `principal_rules` map the subject of a client certificate to the
-    principal's name; a peer without a matching rule is disconnected. `is_urgent` returns whether other work has priority over writing long
-    responses. `request_limit` returns the largest frame of an API, within the limit of all frames: a larger one closes its connection before
+    whose handlers need no task unless they wait. With `sasl`, a peer must authenticate before its requests, except ApiVersions, reach the
+    handler. `principal_rules` map the subject of a client certificate to the principal's name; a peer without a matching rule is
+    disconnected. `is_urgent` returns whether other work has priority over writing long responses. `request_limit` returns the largest frame of an API, within the limit of all frames: a larger one closes its connection before
     it is read. Raises OSError if the address cannot be bound.
 
     The servers of one process may share `buffers` (memory), `channel` (queued requests) and `quotas` (connections); by default a server has

@@ -219,13 +219,15 @@ class HostedPartition:
 
     def _locate(self, offset: int, limit_bytes: int, limit: ReadLimit) -> Found:
         """Return the batches from an offset on; of a follower that is behind, only those below the high watermark."""
-        if limit is ReadLimit.LOG_END:
-            if offset < self.high_watermark:
-                committed = self.log.log.locate(offset, limit_bytes, up_to=self.high_watermark)
-                if committed.size_bytes:
-                    return Found(committed, is_final=True)
-            return Found(self.log.log.locate(offset, limit_bytes), is_final=False)
-        return Found(self.log.log.locate(offset, limit_bytes, up_to=self.limit(limit)), is_final=True)
+        locate = self.log.log.locate
+        if limit is not ReadLimit.LOG_END:
+            return Found(locate(offset, limit_bytes, up_to=self.limit(limit)), is_final=True)
+        if (
+            offset < self.high_watermark
+            and (committed := locate(offset, limit_bytes, up_to=self.high_watermark)).size_bytes
+        ):
+            return Found(committed, is_final=True)
+        return Found(locate(offset, limit_bytes), is_final=False)
 
     def _preferred(self, request: FetchPartition, params: FetchParams, now_ms: int) -> int | None:
         """Return the follower that the consumer should read from, None for this broker."""
@@ -235,8 +237,6 @@ class HostedPartition:
 
     def aborted_transactions(self, fetch_offset: int, found: LogSlice) -> list[AbortedTransaction]:
         """Return the aborted transactions that may have records among those that were found from `fetch_offset` on."""
-        if not found.size_bytes:
-            return []
         return self.log.aborted_transactions(fetch_offset, self.log.log.upper_bound_offset(found))
 
     def readable_bytes(self, request: FetchPartition, params: FetchParams) -> int | None:

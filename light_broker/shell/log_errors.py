@@ -1,6 +1,7 @@
 """Errors of the log manager, and which errors of a log are those of its disk."""
 
 from kafka_log.errors import CorruptLogError, FlushFailedError, LogWriteError, UnreadableFileError
+from kafka_wire.file_slice import SliceUnreadable
 
 
 class OfflineLogError(Exception):
@@ -22,8 +23,8 @@ class WrongTopicIdError(Exception):
 def is_disk_error(error: BaseException) -> bool:
     """Return whether an error takes the whole log directory offline; another one concerns the content of one log.
 
-    A log reports a failed read as CorruptLogError or UnreadableFileError with the OSError as its cause.
+    A failed read is a CorruptLogError, an UnreadableFileError or a SliceUnreadable with the OSError as its cause.
     """
-    if isinstance(error, CorruptLogError | UnreadableFileError):
+    if isinstance(error, CorruptLogError | UnreadableFileError | SliceUnreadable):
         return isinstance(error.__cause__, OSError)
     return isinstance(error, LogWriteError | FlushFailedError | OSError)

@@ -377,11 +377,7 @@ class LogManager:
         if directory is None:
             raise SliceUnreadable(f"The log of {partition} was deleted.")
         try:
-            return await directory.run(read)
-        except SliceUnreadable as error:
-            if isinstance(error.__cause__, OSError):
-                self.fail(directory, error)
-            raise
+            return await self._guarded(directory, read)
         except OfflineLogError as error:
             raise SliceUnreadable(str(error)) from error
 
@@ -451,7 +447,7 @@ class LogManager:
     async def _guarded(self, directory: LogDirectory, function: Callable[[], Result]) -> Result:
         try:
             return await directory.run(function)
-        except (LogError, OSError) as error:
+        except (LogError, OSError, SliceUnreadable) as error:
             if not is_disk_error(error):
                 raise
             self.fail(directory, error)

@@ -4,7 +4,7 @@ Source: Kafka's ReplicaManager.fetchMessages, readFromLog and fetchOffset.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 
 from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_wire.errors import ErrorCode
@@ -65,15 +65,9 @@ class ReplicaReads:
         """Read up to the log's end, as a coordinator that loads its state; the second value is the records."""
         params = FetchParams(limit=ReadLimit.LOG_END, max_bytes=max_bytes)
         request = FetchPartition(NO_TOPIC_ID, offset, max_bytes)
-        hosted = self._partitions.get(partition)
-        if hosted is None:
-            return ReadResult(self._partitions.missing(partition)), b""
-        try:
-            result, found = hosted.read(request, params, Budget(max_bytes), self._partitions.now_ms())
-            return result, b"" if found is None else found.batches.read()
-        except DISK_ERRORS as error:
-            self._partitions.fail(partition, error)
-            return ReadResult(ErrorCode.KAFKA_STORAGE_ERROR), b""
+        result = self._read_one(partition, request, params, Budget(max_bytes), as_bytes=True)
+        assert isinstance(result.records, bytes)
+        return result, result.records
 
     def _read_all(
         self, params: FetchParams, partitions: Mapping[TopicPartition, FetchPartition]
@@ -84,9 +78,15 @@ class ReplicaReads:
         }
 
     def _read_one(
-        self, partition: TopicPartition, request: FetchPartition, params: FetchParams, budget: Budget
+        self,
+        partition: TopicPartition,
+        request: FetchPartition,
+        params: FetchParams,
+        budget: Budget,
+        *,
+        as_bytes: bool = False,
     ) -> ReadResult:
-        """Return where committed records are, which are read while the response is sent, or the others themselves."""
+        """Return where committed records are, which are read while the response is sent, and the others, or all of them, `as_bytes`."""
         hosted = self._partitions.get(partition)
         if hosted is None:
             return ReadResult(self._partitions.missing(partition))
@@ -98,7 +98,10 @@ class ReplicaReads:
             if found is None or not found.batches.size_bytes:
                 return result
             batches = found.batches
-            records = batches.slice_for(self._partitions.disk_runner(partition)) if found.is_final else batches.read()
+            if found.is_final and not as_bytes:
+                records: Sized = batches.slice_for(self._partitions.disk_runner(partition))
+            else:
+                records = batches.read()
             if params.is_from_follower and self._throttles is not None:
                 self._throttles.add(Side.LEADER, partition, len(records))
             if params.limit is not ReadLimit.LAST_STABLE_OFFSET:

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log.format import record_walk
 from kafka_log.format.record_walk import BadRecordError, WalkedRecords, walk_records
 from kafka_wire.records import HEADER_BYTES, Record, decode_batches, encode_batch
 from kafka_wire.varints import read_varint
+from tests.effort import examples
 
 TIME_MS = 1_700_000_000_000
 SIZES = st.sampled_from([0, 1, 30, 31, 55, 63, 64, 65, 8_100, 8_191, 8_192])
@@ -53,9 +54,10 @@ def test_records_that_are_cut_are_refused(
 @st.composite
 def similar_records(draw: st.DrawFn) -> list[Record]:
     """Draw a batch of which most records have one form, so that they are checked in columns, and a few another one."""
-    usual = draw(st.tuples(st.sampled_from([0, 63, 64, 8_191]), CONTENTS, CONTENTS))
+    contents = CONTENTS | st.just(bytes(100))
+    usual = draw(st.tuples(st.sampled_from([-65, 0, 63, 64, 8_191, 8_192, 2**40]), contents, contents))
     others = draw(
-        st.dictionaries(st.integers(0, 199), st.tuples(st.sampled_from([0, 1, 64]), CONTENTS, CONTENTS), max_size=4)
+        st.dictionaries(st.integers(0, 199), st.tuples(st.sampled_from([0, 1, 64]), contents, contents), max_size=4)
     )
     headers = draw(st.sampled_from([(), (("trace", b"x"),)]))
     count = draw(st.integers(1, 200))
@@ -95,7 +97,7 @@ def record_positions(batch: bytes) -> list[int]:
 
 
 @given(similar_records(), st.data())
-@settings(max_examples=20 * settings.default.max_examples)
+@examples(500)
 def test_damage_has_one_effect_in_columns_and_one_at_a_time(records: list[Record], data: st.DataObject) -> None:
     """Whatever a producer sends, the check in columns finds what the check of single records finds, and refuses it for the same reason."""
     batch = encode_batch(records)

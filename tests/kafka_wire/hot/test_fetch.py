@@ -1,5 +1,6 @@
 """Encoder of Fetch responses: the bytes of the codec, without a copy of records."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def test_slices_of_files_are_announced_with_their_length(version: int, tmp_path:
     """The file is read when the response is sent, even for a short slice."""
     path = tmp_path / "segment"
     path.write_bytes(RECORDS)
-    part = FileSlice(SharedFile(os.open(path, os.O_RDONLY), "segment"), 10, 20)
+    part = FileSlice(SharedFile(os.open(path, os.O_RDONLY), "segment"), 10, 20, asyncio.to_thread)
     response = fetch.encode_response(version, 7, body_with(part))
     expected = codec.encode_response(ApiKey.FETCH, version, 7, body_with(RECORDS[10:30]))
 

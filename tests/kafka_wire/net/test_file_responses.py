@@ -240,7 +240,7 @@ def test_a_file_is_closed_when_neither_owner_nor_slice_refers_to_it(tmp_path: Pa
     path.write_bytes(b"content")
     file = SharedFile(os.open(path, os.O_RDONLY), "segment")
     descriptor = file.descriptor
-    part = FileSlice(file, 0, 7)
+    part = FileSlice(file, 0, 7, asyncio.to_thread)
     del file
     path.unlink()
     assert part.file.read_blocking(7, 0) == b"content"
@@ -254,4 +254,4 @@ def test_a_file_is_closed_when_neither_owner_nor_slice_refers_to_it(tmp_path: Pa
 def test_negative_slices_are_rejected(offset: int, length: int, segment: Segment) -> None:
     """Before anything is sent."""
     with pytest.raises(ValueError, match="must not be negative"):
-        FileSlice(segment.file, offset, length)
+        FileSlice(segment.file, offset, length, segment.run)
