@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from steward.loading import without_collections
 from steward.options.broker import BrokerOptions
 from steward.options.controller import ControllerOptions, LeaderBalanceOptions
 from steward.options.formatting import StorageOptions, VoterOptions
@@ -113,12 +114,13 @@ def controller(
         raise typer.BadParameter("Missing option '--zookeeper'.", ctx=context)
     if not options.listener:
         raise typer.BadParameter("Missing option '--listener'.", ctx=context)
-    from steward.controller_command import run_controller  # noqa: PLC0415 - see the module docstring
-    from steward.controller_settings import (  # noqa: PLC0415
-        controller_settings,
-        security_settings,
-        zookeeper_security,
-    )
+    with without_collections():
+        from steward.controller_command import run_controller  # noqa: PLC0415 - see the module docstring
+        from steward.controller_settings import (  # noqa: PLC0415
+            controller_settings,
+            security_settings,
+            zookeeper_security,
+        )
 
     logs.set_up()
     with _option_errors():
@@ -195,7 +197,8 @@ def quorum(options: QuorumOptions, logs: LogOptions) -> None:
 
     It applies no metadata yet: while it leads, brokers and Admin clients are not served.
     """
-    from steward.quorum_command import run_quorum  # noqa: PLC0415 - see the module docstring
+    with without_collections():
+        from steward.quorum_command import run_quorum  # noqa: PLC0415 - see the module docstring
 
     logs.set_up()
     raise typer.Exit(run_quorum(options))
@@ -205,7 +208,8 @@ def quorum(options: QuorumOptions, logs: LogOptions) -> None:
 @in_groups
 def broker(options: BrokerOptions, logs: LogOptions) -> None:
     """Run a light broker: Kafka's broker in Python, for laptops, tests and small clusters."""
-    from steward.broker_command import run_broker  # noqa: PLC0415 - see the module docstring
+    with without_collections():
+        from steward.broker_command import run_broker  # noqa: PLC0415 - see the module docstring
 
     logs.set_up()
     raise typer.Exit(run_broker(options))
@@ -232,8 +236,9 @@ def operator(
     logs: LogOptions,
 ) -> None:
     """Run the Kubernetes operator for Cluster, Topic, Reassignment and Election resources."""
-    from kafka_operator.run import run  # noqa: PLC0415 - see the module docstring
-    from steward.operator_settings import operator_settings  # noqa: PLC0415
+    with without_collections():
+        from kafka_operator.run import run  # noqa: PLC0415 - see the module docstring
+        from steward.operator_settings import operator_settings  # noqa: PLC0415
 
     logs.set_up()
     with _option_errors():
@@ -278,7 +283,8 @@ def sampler(
     logs: LogOptions,
 ) -> None:
     """Sample sizes, offsets and leaders of all partitions at an interval, by Kafka's protocol only. For the analytics."""
-    from steward.sampler_command import run_sampler, sampler_config  # noqa: PLC0415 - see the module docstring
+    with without_collections():
+        from steward.sampler_command import run_sampler, sampler_config  # noqa: PLC0415 - see the module docstring
 
     logs.set_up()
     with _option_errors():
