@@ -6,7 +6,7 @@ UnifiedLog.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from kafka_log.files.transaction_index_file import TransactionIndexFile
 from kafka_log.format.batches import appendable_bytes, parts_of_batches
 from kafka_log.format.flush_schedule import is_flush_due_by_messages, is_flush_due_by_time
 from kafka_log.format.leader_append import leader_batch
-from kafka_log.format.producer_batches import read_producer_batches
+from kafka_log.format.producer_batches import ProducerBatch, read_producer_batches
 from kafka_log.format.producer_states import PreparedProducers, ProducerStates
 from kafka_log.format.producers import Origin
 from kafka_log.format.retention import RetentionReason, SegmentAge, deletable_segments
@@ -127,6 +127,7 @@ class PartitionLog:
         )
         return self._append(
             CheckedAppend(made.data, [made.batch]),
+            _producer_batches(made.data) if made.has_producer_id else [],
             origin,
             transaction_version=transaction_version,
             log_append_time_ms=made.batch.max_timestamp_ms if self.settings.append.log_append_time else NO_TIMESTAMP,
@@ -142,22 +143,20 @@ class PartitionLog:
         last: PartitionAppend | None = None
         # A leader with larger segments, from before its setting was changed, returns more than fits into one here.
         for part in parts_of_batches(whole, self.settings.log.segment_bytes):
-            last = self._append(self.log.check(part), Origin.REPLICATION)
+            checked = self.log.check(part)
+            last = self._append(checked, _producer_batches(checked.data), Origin.REPLICATION)
             first = first or last
         return PartitionAppend(first.first_offset, last.last_offset) if first and last else None
 
     def _append(
         self,
         checked: CheckedAppend,
+        batches: Sequence[ProducerBatch],
         origin: Origin,
         *,
         transaction_version: int = 0,
         log_append_time_ms: int = NO_TIMESTAMP,
     ) -> PartitionAppend:
-        try:
-            batches = read_producer_batches(checked.data)
-        except WireError as error:
-            raise InvalidAppendError(str(error)) from None
         active = self.log.active_base_offset
         try:
             self.log.make_room(checked)
@@ -386,3 +385,10 @@ class PartitionLog:
     def now_ms(self) -> int:
         """Return the time in milliseconds."""
         return int(self._clock() * 1000)
+
+
+def _producer_batches(data: bytes) -> list[ProducerBatch]:
+    try:
+        return read_producer_batches(data)
+    except WireError as error:
+        raise InvalidAppendError(str(error)) from None

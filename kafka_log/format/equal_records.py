@@ -26,6 +26,8 @@ _OFFSET_COLUMNS = (
 
 CONTINUED = 0x80
 """Bit of a byte that another one follows."""
+NULL = 0x01
+"""Encoded length of a null key: -1."""
 _SIGNED = tuple((byte >> 1) ^ -(byte & 1) for byte in range(128))
 """Timestamp deltas of one byte."""
 
@@ -45,13 +47,15 @@ NO_RUN = Run([], range(0), 0)
 """Also where the timestamps differ from those of the first record by more than 8 s, which takes three bytes."""
 
 
-def run_after(data: bytes, first: int, index: int, count: int, base_timestamp_ms: int) -> Run:
-    """Return the run behind the record with an index, which begins at `first` and was checked. The batch has `count` records.
+def run_after(data: bytes, first: int, end: int, index: int, count: int, base_timestamp_ms: int) -> Run:
+    """Return the run behind the record with an index, which fills `data` from `first` to `end` and was checked. The batch has `count` records.
 
     The offsets of the run are consecutive. It is empty where the records have a form that is not examined here.
     """
-    size, attributes_at = read_varint(data, first)
-    stride = attributes_at + size - first
+    stride = end - first
+    attributes_at = first + 1
+    while data[attributes_at - 1] >= CONTINUED:
+        attributes_at += 1
     timestamp_at = attributes_at + 1
     timestamp_bytes = 1 if data[timestamp_at] < CONTINUED else 2
     offset_at = timestamp_at + timestamp_bytes
@@ -64,20 +68,22 @@ def run_after(data: bytes, first: int, index: int, count: int, base_timestamp_ms
     ):
         return NO_RUN
     key_at = offset_at + offset_bytes
-    key_bytes, key_begin = read_varint(data, key_at)
+    key_bytes, key_begin = (-1, key_at + 1) if data[key_at] == NULL else read_varint(data, key_at)
     value_at = key_begin + max(key_bytes, 0)
     value_bytes, value_begin = read_varint(data, value_at)
-    headers_at = first + stride - 1
+    headers_at = end - 1
     most = min(count - index, known_deltas - index, (len(data) - first) // stride, MOST_AT_ONCE + 1) - 1
     if most <= 0 or value_begin + max(value_bytes, 0) != headers_at:
         return NO_RUN
-    # Announcements that all records of the run have in common.
+    # Announcements that all records of the run have in common with the first one.
+    behind = end + most * stride
     for place in (*range(first, attributes_at), *range(key_at, key_begin), *range(value_at, value_begin), headers_at):
-        begin = place + stride
-        column = data[begin : begin + most * stride - stride + 1 : stride]
-        most -= len(column.lstrip(data[place : place + 1]))
-        if not most:
-            return NO_RUN
+        column = data[place:behind:stride]
+        if column.count(column[0]) <= most:
+            most = len(column) - len(column.lstrip(column[:1])) - 1
+            behind = end + most * stride
+    if not most:
+        return NO_RUN
     span = most * stride - stride + 1
     for begin, expected in enumerate(_OFFSET_COLUMNS[offset_bytes - 1], offset_at + stride):
         if data[begin : begin + span : stride] != expected[index + 1 : index + 1 + most]:

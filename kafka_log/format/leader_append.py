@@ -78,6 +78,8 @@ class LeaderBatch(NamedTuple):
 
     data: bytes
     batch: Batch
+    has_producer_id: bool
+    """Whether its producer numbers its batches, or the batch is a marker."""
 
 
 def leader_batch(
@@ -257,7 +259,8 @@ def _stamped(
     # One copy of the records, which are most of the batch.
     whole = b"".join((stamped, memoryview(batch)[HEADER_BYTES:]))
     last_offset = base_offset + header.last_offset_delta
-    return LeaderBatch(whole, Batch(0, len(whole), base_offset, last_offset, leader_epoch, timestamp_ms))
+    stored = Batch(0, len(whole), base_offset, last_offset, leader_epoch, timestamp_ms)
+    return LeaderBatch(whole, stored, header.producer_id != NO_PRODUCER)
 
 
 def _refuse(error: ErrorCode, message: str) -> NoReturn:

@@ -7,7 +7,7 @@ Source: Kafka's DefaultRecord.readFrom.
 
 from typing import NamedTuple
 
-from kafka_log.format.equal_records import KNOWN_DELTAS, OFFSET_DELTAS, run_after
+from kafka_log.format.equal_records import KNOWN_DELTAS, NULL, OFFSET_DELTAS, run_after
 from kafka_wire.failures import CodecError
 from kafka_wire.records import NO_TIMESTAMP
 from kafka_wire.varints import MAX_VARLONG_BYTES, read_varint, write_varint
@@ -16,9 +16,6 @@ SHORT_RUN = 8
 """Records of one size in a row that are read one at a time as fast as in columns."""
 MAX_SHORT_RUNS = 4
 """Short runs in a batch after which no others are searched."""
-
-NULL = 0x01
-"""Encoded length of a null key: -1."""
 
 _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
 
@@ -64,7 +61,7 @@ def walk_records(data: bytes, count: int, base_timestamp_ms: int, position: int 
             if size < 0 or end > total:
                 raise BadRecordError(f"record {index} announces {size} bytes, {total - position} follow in its batch")
             if size == size_before and short_runs < MAX_SHORT_RUNS:
-                run = run_after(data, begin_before, index - 1, count, base_timestamp_ms)
+                run = run_after(data, begin_before, begin, index - 1, count, base_timestamp_ms)
                 records = len(run.timestamps_ms)
                 short_runs += records < SHORT_RUN
                 if records:

@@ -244,6 +244,6 @@ class ResponseWriter:
 
 def _own_bytes(response: Response) -> int:
     """Return the memory of a response that only its connection uses: the pieces of a long one are shared, those of files are not in memory."""
-    if isinstance(response, PiecewiseResponse):
-        return SIZE_BYTES + len(response.header)
-    return SIZE_BYTES + (response.own_bytes if isinstance(response, FileResponse) else len(response))
+    if isinstance(response, bytes):
+        return SIZE_BYTES + len(response)
+    return SIZE_BYTES + (response.own_bytes if isinstance(response, FileResponse) else len(response.header))
