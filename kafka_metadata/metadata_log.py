@@ -4,7 +4,7 @@ Records of a transaction are applied to an image of their own, which replaces th
 when the transaction is aborted. Control records are the quorum's. Source: MetadataBatchLoader of Kafka.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_metadata.failures import MetadataError
@@ -44,15 +44,6 @@ class MetadataLog:
     def newest_image(self) -> MetadataImage:
         """The image with the records of an open transaction, which the active controller decides by."""
         return self.image if self.transaction is None else self.transaction.image
-
-
-def load_snapshot(batches: Iterable[RecordBatch], end_offset: int, epoch: int, last_timestamp_ms: int) -> MetadataLog:
-    """Return the state of a snapshot of these batches, whose end and timestamp are given. Raises MetadataError."""
-    image = MetadataImage()
-    for batch in batches:
-        if not batch.header.is_control:
-            image = replay(image, _decoded(batch), batch.header.base_offset)
-    return MetadataLog(image, end_offset, epoch, last_timestamp_ms)
 
 
 def apply_batch(log: MetadataLog, batch: RecordBatch) -> MetadataLog:

@@ -12,7 +12,6 @@ from kafka_metadata.failures import MetadataError
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import AccessControlEntryRecord, UserScramCredentialRecord
 from kafka_node.authorization.acl import Binding, Entry, Operation, Pattern, PatternType, Permission, ResourceType
-from kafka_node.authorization.acls import Acls
 from kafka_node.scram_requests import MECHANISM_OF, Config
 from kafka_wire.sasl.scram_keys import ScramCredential, ScramMechanism, encode_credential
 
@@ -46,15 +45,6 @@ def acl_record(acl_id: UUID, binding: Binding) -> AccessControlEntryRecord:
         entry.operation,
         entry.permission,
     )
-
-
-def acls_of(image: MetadataImage) -> Acls:
-    """Return all ACLs of an image, for the authorizer. Raises MetadataError as acl_binding."""
-    entries: dict[Pattern, set[Entry]] = {}
-    for record in image.acls.values():
-        binding = acl_binding(record)
-        entries.setdefault(binding.pattern, set()).add(binding.entry)
-    return Acls(entries)
 
 
 def scram_credential(record: UserScramCredentialRecord) -> ScramCredential:

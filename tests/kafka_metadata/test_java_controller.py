@@ -16,7 +16,7 @@ from kafka_log.files.snapshots import SnapshotReader, list_snapshots
 from kafka_log.format.control_records import last_contained_timestamp_ms, snapshot_batches
 from kafka_log.format.names import CLUSTER_METADATA_FOLDER, SnapshotId, snapshot_name
 from kafka_metadata import records
-from kafka_metadata.metadata_log import MetadataLog, apply_batch, load_snapshot
+from kafka_metadata.metadata_log import MetadataLog, apply_batch
 from kafka_metadata.record_codec import decode_record
 from kafka_metadata.records import MetadataRecord
 from kafka_metadata.replay import replay
@@ -29,6 +29,7 @@ from lab.kraft import KraftNode, kraft_cluster
 from lab.waiting import wait_until
 from tests.controller_core.metadata.test_activation import LEVELS
 from tests.kafka_metadata.judge import MetadataJudge, in_one_order
+from tests.twins.plain_snapshot import load_snapshot
 
 pytestmark = pytest.mark.kafka
 

@@ -10,7 +10,7 @@ from kafka_log.format.control_records import snapshot_batches
 from kafka_metadata import records
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.image import MetadataImage
-from kafka_metadata.metadata_log import MetadataLog, OpenTransaction, apply_batch, apply_records, load_snapshot
+from kafka_metadata.metadata_log import MetadataLog, OpenTransaction, apply_batch, apply_records
 from kafka_metadata.record_codec import encode_record
 from kafka_metadata.records import MetadataRecord
 from kafka_metadata.replay import replay
@@ -18,6 +18,7 @@ from kafka_metadata.snapshot import snapshot_values
 from kafka_wire.records import Record, RecordBatch, decode_batches, encode_batch
 from tests.kafka_metadata.test_replay import BROKER, CONFIG, TOPIC, image
 from tests.kafka_metadata.test_snapshot import VERSION
+from tests.twins.plain_snapshot import load_snapshot
 
 BEGIN, END, ABORT = records.BeginTransactionRecord(), records.EndTransactionRecord(), records.AbortTransactionRecord()
 

@@ -16,7 +16,6 @@ from kafka_metadata.replay import replay
 from kafka_metadata.security_records import (
     acl_binding,
     acl_record,
-    acls_of,
     scram_credentials_of,
     scram_record,
 )
@@ -24,6 +23,7 @@ from kafka_node.authorization.acl import Binding, Entry, Operation, Pattern, Pat
 from kafka_node.authorization.authorizer import Rules, authorize
 from kafka_wire.sasl.scram_keys import SCRAM_SHA_256, SCRAM_SHA_512, make_credential
 from tests.effort import examples
+from tests.twins.image_acls import acls_of
 
 ID = UUID(int=7)
 DENIED = AccessControlEntryRecord(ID, 2, "topic", 3, "User:alice", "*", 3, 2)

@@ -107,11 +107,6 @@ class MetadataLog:
         return self._snapshots[-1].epoch if self._snapshots else 0
 
     @property
-    def earliest_snapshot(self) -> SnapshotId | None:
-        """The oldest snapshot that is kept."""
-        return self._snapshots[0] if self._snapshots else None
-
-    @property
     def latest_snapshot(self) -> SnapshotId | None:
         """The newest snapshot."""
         return self._snapshots[-1] if self._snapshots else None

@@ -18,7 +18,7 @@ from controller_core.metadata.batches import MAX_RECORDS
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import AccessControlEntryRecord
 from kafka_metadata.replay import replay
-from kafka_metadata.security_records import acl_binding, acls_of
+from kafka_metadata.security_records import acl_binding
 from kafka_node.authorization.acl import (
     Binding,
     BindingFilter,
@@ -30,6 +30,7 @@ from kafka_node.authorization.acl import (
 )
 from tests.effort import examples
 from tests.kafka_metadata.test_security_records import BINDINGS
+from tests.twins.image_acls import acls_of
 
 FILTERS = st.builds(
     BindingFilter,

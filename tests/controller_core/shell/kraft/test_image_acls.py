@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from controller_core.shell.kraft.image_acls import ImageAcls
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import AccessControlEntryRecord
-from kafka_metadata.security_records import acl_record, acls_of
+from kafka_metadata.security_records import acl_record
 from kafka_node.authorization.acl import Binding, BindingFilter, Operation, ResourceType
 from kafka_node.authorization.authorizer import Rules, authorize
 from tests.effort import examples
 from tests.kafka_metadata.test_security_records import BINDINGS
+from tests.twins.image_acls import acls_of
 
 ALLOWED = AccessControlEntryRecord(UUID(int=1), 2, "topic", 3, "User:alice", "*", 3, 3)
 

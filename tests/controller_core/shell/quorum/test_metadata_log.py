@@ -225,15 +225,15 @@ def test_cleaning_by_size_deletes_the_oldest_snapshots_and_keeps_one(folder: Pat
         add_snapshot(log, offset, epoch, size_bytes=600)
 
     assert log.clean(high_watermark=20)
-    assert (log.start_offset, log.earliest_snapshot, log.latest_snapshot) == (10, (10, 1), (30, 4))
+    assert (log.start_offset, log.snapshots[0], log.latest_snapshot) == (10, (10, 1), (30, 4))
     log.append_as_leader(batch(0, size_bytes=900), 5)
     log.append_as_leader(batch(0, size_bytes=900), 5)
     log.append_as_leader(batch(0, size_bytes=900), 5)
     assert log.clean(high_watermark=20)
-    assert log.earliest_snapshot == (20, 3)
+    assert log.snapshots[0] == (20, 3)
     assert not log.clean(high_watermark=20)
     assert log.clean(high_watermark=30)
-    assert (log.earliest_snapshot, log.latest_snapshot) == ((30, 4), (30, 4))
+    assert (log.snapshots[0], log.latest_snapshot) == ((30, 4), (30, 4))
     assert not log.clean(high_watermark=30)
     log.close()
 
