@@ -130,14 +130,12 @@ class LogManager:
 
     async def run(self) -> None:
         """Run the jobs and the cleaner until this is cancelled. Raises NoLogDirectoryError when the last directory fails."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._jobs.run())
-                group.create_task(self.cleaner.run())
-                await self._none_left.wait()
-                self._check_any_left()
-        except* NoLogDirectoryError as errors:
-            raise errors.exceptions[0] from None
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._jobs.run()), group.create_task(self.cleaner.run())]
+            await self._none_left.wait()
+            for task in tasks:
+                task.cancel()
+        self._check_any_left()
 
     async def close(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> None:
         """Flush and close all logs, write the checkpoints and the mark of a clean shutdown, and release the locks.
