@@ -49,24 +49,19 @@ class LeaderWrites:
             partition: self._append_one(partition, data, acks, origin, allow_internal=allow_internal)
             for partition, data in records.items()
         }
-        for partition, result in results.items():
-            if result.error is ErrorCode.NONE:
-                self._partitions.after_change(partition)
-        if due := self._due(results):
+        appended = [partition for partition, result in results.items() if result.error is ErrorCode.NONE]
+        for partition in appended:
+            self._partitions.after_change(partition)
+        if due := [partition for partition in appended if self._is_flush_due(partition)]:
             await self._flush(due, results)
         if acks == ACKS_ALL and any(result.error is ErrorCode.NONE for result in results.values()):
             await self._partitions.waiting.wait(DelayedProduce(results, self._replication_error), results, timeout_ms)
         return results
 
-    def _due(self, results: Mapping[TopicPartition, AppendResult]) -> list[TopicPartition]:
-        """Return the partitions in whose logs as many records as flush.messages wait for the disk."""
-        return [
-            partition
-            for partition, result in results.items()
-            if result.error is ErrorCode.NONE
-            and (hosted := self._partitions.get(partition)) is not None
-            and hosted.log.is_flush_due_by_messages()
-        ]
+    def _is_flush_due(self, partition: TopicPartition) -> bool:
+        """Return whether as many records as flush.messages wait for the disk."""
+        hosted = self._partitions.get(partition)
+        return hosted is not None and hosted.log.is_flush_due_by_messages()
 
     async def _flush(self, due: list[TopicPartition], results: dict[TopicPartition, AppendResult]) -> None:
         """Write logs to the disk. A failure is the result of the append."""
