@@ -21,10 +21,11 @@ RECORDS = st.lists(st.tuples(st.sampled_from([0, 63, 64, 9_000]), CONTENTS, CONT
 
 
 def walk_of(records: Sequence[Record]) -> WalkedRecords:
-    """Return the result of a walk over records with consecutive offsets."""
+    """Return the result of a walk over records."""
     timestamps_ms = [record.timestamp_ms for record in records]
     without_key = [index for index, record in enumerate(records) if record.key is None]
-    return WalkedRecords(timestamps_ms, min(timestamps_ms), max(timestamps_ms), without_key, is_consecutive=True)
+    is_consecutive = [record.offset for record in records] == list(range(len(records)))
+    return WalkedRecords(timestamps_ms, min(timestamps_ms), max(timestamps_ms), without_key, is_consecutive)
 
 
 @given(RECORDS)
@@ -76,6 +77,37 @@ def test_records_of_one_size_are_read_as_all_others(records: list[Record]) -> No
     assert walk_records(batch, len(decoded.records), decoded.header.base_timestamp_ms, HEADER_BYTES) == walk_of(
         decoded.records
     )
+
+
+CONTINUED = b"\xff" * 8
+"""Bytes that are no length: each announces another one."""
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        pytest.param(
+            [Record(index, TIME_MS + 16_384 * index, CONTINUED, b"") for index in range(9)],
+            id="the third byte of each timestamp is the offset",
+        ),
+        pytest.param(
+            [Record(offset, TIME_MS, None, b"") for offset in (0, *range(2**20, 2**20 + 9))],
+            id="offsets of more bytes than their numbers in the batch have",
+        ),
+        pytest.param(
+            [Record(index, TIME_MS, CONTINUED, bytes(99 if index < 64 else 98)) for index in range(99)],
+            id="an offset of two bytes follows one of one byte, and the records have one size",
+        ),
+        pytest.param(
+            [Record(index, TIME_MS, None, b"") for index in range(9_000)], id="more records than are checked in columns"
+        ),
+    ],
+)
+def test_a_record_that_only_resembles_those_before_is_read_by_its_own_lengths(records: list[Record]) -> None:
+    """The check in columns examines few forms of records, and refuses none of the others (DefaultRecord.readFrom)."""
+    batch = encode_batch(records)
+
+    assert walk_records(batch, len(records), TIME_MS, HEADER_BYTES) == walk_of(records)
 
 
 def walked_or_reason(records: bytes, count: int) -> WalkedRecords | str:
