@@ -260,7 +260,7 @@ def _encode_bytes(value: bytes | None) -> bytes:
     return write_varint(-1) if value is None else write_varint(len(value)) + value
 
 
-def batch_headers(data: bytes) -> Iterator[tuple[int, BatchHeader]]:
+def batch_headers(data: bytes | memoryview) -> Iterator[tuple[int, BatchHeader]]:
     """Yield the position and header of each whole batch; a batch truncated at the end is ignored, as Fetch allows it.
 
     Raises CorruptBatch for an invalid length and for another format than 2. Checksums are not verified.

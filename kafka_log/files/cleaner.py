@@ -15,7 +15,7 @@ from kafka_log.errors import CorruptLogError, LogWriteError
 from kafka_log.files.segment import Segment
 from kafka_log.files.segment_batches import read_whole_batches
 from kafka_log.files.transaction_index_file import TransactionIndexFile
-from kafka_log.format.batches import read_batches
+from kafka_log.format.batches import CheckedAppend, read_batches
 from kafka_log.format.cleaning import (
     DEFAULT_MAX_KEYS,
     CleaningRound,
@@ -153,7 +153,7 @@ def _clean_group(
                     kept = b"".join(cleaned_batches(data, cleaning, transactions))
                 if kept:
                     batches = list(read_batches(kept, verify_checksums=False))
-                    cleaned.append(kept, batches, task.settings.index_interval_bytes)
+                    cleaned.append(CheckedAppend((kept,), len(kept), batches), task.settings.index_interval_bytes)
                     throttle(len(kept))
         index = TransactionIndexFile(task.folder, group[0].base_offset, CLEANED_SUFFIX)
         index.append(transactions.kept)

@@ -4,6 +4,7 @@ A failed fsync is a FlushFailedError and is never repeated (see there); any othe
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from kafka_log.errors import FlushFailedError, LogWriteError
@@ -66,15 +67,17 @@ def replace_file(path: Path, content: bytes) -> None:
     flush_folder(path.parent)
 
 
-def write_at(descriptor: int, data: bytes, position: int, path: Path) -> None:
-    """Write all bytes at the end of a file. When that fails, the file is cut to its previous size.
+def write_at(descriptor: int, pieces: Sequence[bytes], position: int, path: Path) -> None:
+    """Write all bytes of the pieces at the end of a file. When that fails, the file is cut to its previous size.
 
     Raises LogWriteError, after which the write may be repeated, and FlushFailedError when the file cannot be cut.
     """
-    written, view = 0, memoryview(data)
+    size_bytes = sum(map(len, pieces))
     try:
-        while written < len(data):
-            written += os.pwrite(descriptor, view[written:], position + written)
+        written = os.pwritev(descriptor, pieces, position)
+        while written < size_bytes:  # such as on a disk that is nearly full: the next write reports it
+            left = memoryview(b"".join(pieces))[written:]
+            written += os.pwritev(descriptor, [left], position + written)
     except OSError as error:
         try:
             os.ftruncate(descriptor, position)
@@ -82,4 +85,4 @@ def write_at(descriptor: int, data: bytes, position: int, path: Path) -> None:
             raise FlushFailedError(
                 f"Failed to cut {path} to {position} bytes after a failed write: {cut.strerror}"
             ) from cut
-        raise LogWriteError(f"Failed to write {len(data)} bytes to {path}: {error.strerror}") from error
+        raise LogWriteError(f"Failed to write {size_bytes} bytes to {path}: {error.strerror}") from error

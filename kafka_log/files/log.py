@@ -19,7 +19,7 @@ from kafka_log.files.pending_flush import PendingFlush
 from kafka_log.files.segment import Segment
 from kafka_log.files.text_files import read_leader_epochs, write_leader_epochs
 from kafka_log.format.append_rules import validated_batches, with_assigned_offsets
-from kafka_log.format.batches import Batch
+from kafka_log.format.batches import Batch, CheckedAppend
 from kafka_log.format.epochs import LeaderEpochs
 from kafka_log.format.roll import LogSettings, roll_reason
 from kafka_wire.file_slice import DiskRunner, FileSlice
@@ -27,13 +27,6 @@ from kafka_wire.file_slice import DiskRunner, FileSlice
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-
-
-class CheckedAppend(NamedTuple):
-    """Encoded batches that continue the log."""
-
-    data: bytes
-    batches: list[Batch]
 
 
 class Appended(NamedTuple):
@@ -155,17 +148,17 @@ class Log:
             end_offset=self.end_offset,
             verify_checksums=verify_checksums,
         )
-        return CheckedAppend(data, batches)
+        return CheckedAppend((data,), len(data), batches)
 
     def make_room(self, checked: CheckedAppend) -> None:
         """Begin another segment if batches need it. Raises as `append`."""
         self._raise_failure()
-        data, batches = checked.data, checked.batches
+        batches = checked.batches
         timestamp_ms = max(batch.max_timestamp_ms for batch in batches)
         reason = roll_reason(
             self._active.fill(),
             self.settings,
-            size_bytes=len(data),
+            size_bytes=checked.size_bytes,
             last_offset=batches[-1].last_offset,
             timestamp_ms=timestamp_ms,
             now_ms=self._now_ms(),
@@ -177,7 +170,7 @@ class Log:
         """Append batches for which `make_room` made room since the last change of the log. Raises LogWriteError as `append`."""
         batches = checked.batches
         try:
-            self._active.append(checked.data, batches, self.settings.index_interval_bytes)
+            self._active.append(checked, self.settings.index_interval_bytes)
         except FlushFailedError as error:
             self.fail(error)
         for batch in batches:

@@ -14,13 +14,13 @@ from kafka_log.errors import FlushFailedError, InvalidAppendError, LogWriteError
 from kafka_log.files.deferred_deletion import DeferredDeletion
 from kafka_log.files.durable import make_folder
 from kafka_log.files.interrupted_swap import finish_interrupted_swap
-from kafka_log.files.log import CheckedAppend, Log
+from kafka_log.files.log import Log
 from kafka_log.files.partition_settings import Checkpoints, PartitionSettings
 from kafka_log.files.pending_flush import PendingFlush
 from kafka_log.files.producer_recovery import ProducerRecovery, rebuild_producers
 from kafka_log.files.producer_snapshots import ProducerSnapshots
 from kafka_log.files.transaction_index_file import TransactionIndexFile
-from kafka_log.format.batches import appendable_bytes, parts_of_batches
+from kafka_log.format.batches import CheckedAppend, appendable_bytes, parts_of_batches
 from kafka_log.format.flush_schedule import is_flush_due_by_messages, is_flush_due_by_time
 from kafka_log.format.leader_append import leader_batch
 from kafka_log.format.producer_batches import ProducerBatch, read_producer_batches
@@ -110,7 +110,12 @@ class PartitionLog:
     # Appending
 
     def append_as_leader(
-        self, data: bytes, leader_epoch: int, origin: Origin = Origin.CLIENT, *, transaction_version: int = 0
+        self,
+        data: bytes | memoryview,
+        leader_epoch: int,
+        origin: Origin = Origin.CLIENT,
+        *,
+        transaction_version: int = 0,
     ) -> PartitionAppend:
         """Append the one batch of a producer or a coordinator. Nothing is flushed.
 
@@ -125,9 +130,13 @@ class PartitionLog:
             origin=origin,
             now_ms=self.now_ms(),
         )
+        try:
+            producers = made.producers
+        except WireError as error:
+            raise InvalidAppendError(str(error)) from None
         return self._append(
-            CheckedAppend(made.data, [made.batch]),
-            _producer_batches(made.data) if made.has_producer_id else [],
+            CheckedAppend((made.head, made.checked), made.batch.size_bytes, [made.batch]),
+            producers,
             origin,
             transaction_version=transaction_version,
             log_append_time_ms=made.batch.max_timestamp_ms if self.settings.append.log_append_time else NO_TIMESTAMP,
@@ -144,14 +153,18 @@ class PartitionLog:
         # A leader with larger segments, from before its setting was changed, returns more than fits into one here.
         for part in parts_of_batches(whole, self.settings.log.segment_bytes):
             checked = self.log.check(part)
-            last = self._append(checked, _producer_batches(checked.data), Origin.REPLICATION)
+            try:
+                producers = read_producer_batches(part)
+            except WireError as error:
+                raise InvalidAppendError(str(error)) from None
+            last = self._append(checked, producers, Origin.REPLICATION)
             first = first or last
         return PartitionAppend(first.first_offset, last.last_offset) if first and last else None
 
     def _append(
         self,
         checked: CheckedAppend,
-        batches: Sequence[ProducerBatch],
+        producers: Sequence[ProducerBatch],
         origin: Origin,
         *,
         transaction_version: int = 0,
@@ -164,7 +177,7 @@ class PartitionLog:
             if self.log.active_base_offset != active:
                 self._rolled()
         # After the roll, as in Kafka: a batch that is refused or was sent again may begin a segment.
-        prepared = self.producers.prepare(batches, origin, transaction_version=transaction_version)
+        prepared = self.producers.prepare(producers, origin, transaction_version=transaction_version)
         if prepared.duplicate is not None:
             known = prepared.duplicate
             return PartitionAppend(known.first_offset, known.last_offset, known.timestamp_ms)
@@ -385,10 +398,3 @@ class PartitionLog:
     def now_ms(self) -> int:
         """Return the time in milliseconds."""
         return int(self._clock() * 1000)
-
-
-def _producer_batches(data: bytes) -> list[ProducerBatch]:
-    try:
-        return read_producer_batches(data)
-    except WireError as error:
-        raise InvalidAppendError(str(error)) from None

@@ -7,7 +7,7 @@ from pathlib import Path
 from kafka_log.errors import ClosedSegmentError, CorruptLogError, LogWriteError
 from kafka_log.files.durable import flush_file, write_at
 from kafka_log.files.index_file import IndexFile
-from kafka_log.format.batches import Batch, batch_at
+from kafka_log.format.batches import Batch, CheckedAppend, batch_at
 from kafka_log.format.index_entries import (
     OFFSET_ENTRY,
     TIME_ENTRY,
@@ -93,9 +93,10 @@ class Segment:
             created_ms=self._created_ms,
         )
 
-    def append(self, data: bytes, batches: list[Batch], index_interval_bytes: int) -> None:
-        """Append valid batches; their positions are those in `data`. Raises LogWriteError and then has nothing of them."""
-        write_at(self._descriptor, data, self.size_bytes, self.path)
+    def append(self, checked: CheckedAppend, index_interval_bytes: int) -> None:
+        """Append valid batches. Raises LogWriteError and then has nothing of them."""
+        batches = checked.batches
+        write_at(self._descriptor, checked.pieces, self.size_bytes, self.path)
         indexed_at = last_position(self.offset_index.entries)
         for batch in batches:
             position = self.size_bytes + batch.position
@@ -107,7 +108,7 @@ class Segment:
                 indexed_at = position
         if self.size_bytes == 0:
             self._first_timestamp_ms = batches[0].max_timestamp_ms
-        self.size_bytes += len(data)
+        self.size_bytes += checked.size_bytes
 
     def recovered(self, scan: SegmentScan) -> None:
         """Take over indexes and size of a check, and cut what is behind it. The caller flushes."""

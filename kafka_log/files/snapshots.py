@@ -49,7 +49,7 @@ class SnapshotWriter:
     def append(self, data: bytes) -> None:
         """Add bytes: whole batches, or any part that was fetched. Raises LogWriteError and has none of them then."""
         self._check_open()
-        write_at(self._descriptor, data, self.size_bytes, self.path)
+        write_at(self._descriptor, [data], self.size_bytes, self.path)
         self.size_bytes += len(data)
 
     def flush(self) -> None:

@@ -37,7 +37,7 @@ class TransactionIndexFile:
             return
         with self._opened(os.O_WRONLY | os.O_CREAT) as descriptor:
             whole = os.fstat(descriptor).st_size // TRANSACTION_ENTRY.size * TRANSACTION_ENTRY.size
-            write_at(descriptor, data, whole, self.path)
+            write_at(descriptor, [data], whole, self.path)
 
     def flush(self) -> None:
         """Write the file to the disk. Raises FlushFailedError."""

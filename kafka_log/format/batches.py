@@ -41,6 +41,16 @@ class Batch(NamedTuple):
     max_timestamp_ms: int
 
 
+class CheckedAppend(NamedTuple):
+    """Encoded batches that continue a log."""
+
+    pieces: tuple[bytes, ...]
+    """Their bytes, which are written one after another."""
+    size_bytes: int
+    batches: list[Batch]
+    """Their headers; positions are those in all pieces together."""
+
+
 class BadBatchError(Exception):
     """Bytes at `position` that are no valid batch. The position belongs to what was read: the given bytes, or a segment."""
 

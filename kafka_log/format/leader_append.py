@@ -13,6 +13,7 @@ import google_crc32c
 
 from kafka_log.errors import RefusedAppendError
 from kafka_log.format.batches import CHECKED_FROM, Batch
+from kafka_log.format.producer_batches import ProducerBatch, read_producer_batches
 from kafka_log.format.producers import Origin
 from kafka_log.format.record_walk import BadRecordError, WalkedRecords, walk_records
 from kafka_wire.compression import (
@@ -46,6 +47,8 @@ _OFFSET = struct.Struct(">q")
 _EPOCH = struct.Struct(">i")
 _EPOCH_AT = 12
 _MAX_TIMESTAMP_AT = 35
+_RECORDS_AT = HEADER_BYTES - CHECKED_FROM
+"""Position of the records in what the checksum covers."""
 _LOG_APPEND_TIME = 0x08
 _KNOWN_ATTRIBUTES = 0x7F
 """Codec, kind of timestamp, transactional, control, delete horizon. Kafka clears the others when it changes a timestamp."""
@@ -74,26 +77,59 @@ class AppendSettings:
 
 
 class LeaderBatch(NamedTuple):
-    """A batch as it is appended, and what its header says, which the log does not check again."""
+    """A batch as it is appended, and what its header says, which the log does not check again.
 
-    data: bytes
+    What the checksum covers is a piece of its own: it is copied once from the request, then checked and written.
+    """
+
+    head: bytes
+    """Up to the checksum."""
+    checked: bytes
+    header: BatchHeader
+    """As the producer sent it, or as it was encoded again."""
     batch: Batch
-    has_producer_id: bool
-    """Whether its producer numbers its batches, or the batch is a marker."""
+
+    @property
+    def producers(self) -> list[ProducerBatch]:
+        """The batch as one of a producer with an id; none for another producer. Raises WireError for a marker that cannot be read."""
+        header, batch = self.header, self.batch
+        if header.producer_id == NO_PRODUCER:
+            return []
+        if header.is_control:
+            return read_producer_batches(self.head + self.checked)
+        return [
+            ProducerBatch(
+                header.producer_id,
+                header.producer_epoch,
+                header.base_sequence,
+                batch.base_offset,
+                batch.last_offset,
+                batch.max_timestamp_ms,
+                header.is_transactional,
+                header.is_control,
+            )
+        ]
 
 
 def leader_batch(
-    data: bytes, settings: AppendSettings, *, base_offset: int, leader_epoch: int, origin: Origin, now_ms: int
+    data: bytes | memoryview,
+    settings: AppendSettings,
+    *,
+    base_offset: int,
+    leader_epoch: int,
+    origin: Origin,
+    now_ms: int,
 ) -> LeaderBatch:
     """Return the one batch in `data` with its offsets from `base_offset` on, the leader epoch, and its timestamps.
 
     An incomplete batch behind it is ignored. Raises RefusedAppendError.
     """
-    batch, header = _only_batch(data)
+    header = _only_batch(data)
     if origin is Origin.CLIENT and header.base_offset != 0:
         _refuse(ErrorCode.INVALID_RECORD, f"The base offset of the batch is {header.base_offset}; a client sends 0.")
-    _check_size(batch, settings.max_message_bytes, ErrorCode.MESSAGE_TOO_LARGE, "max.message.bytes")
-    if google_crc32c.value(batch[CHECKED_FROM:]) != header.crc:
+    _check_size(header, settings.max_message_bytes, ErrorCode.MESSAGE_TOO_LARGE, "max.message.bytes")
+    head, checked = bytes(data[:CHECKED_FROM]), bytes(data[CHECKED_FROM : header.size_bytes])
+    if google_crc32c.value(checked) != header.crc:
         _refuse(
             ErrorCode.CORRUPT_MESSAGE, f"The checksum of the batch is not {header.crc}, which it has in its header."
         )
@@ -103,23 +139,32 @@ def leader_batch(
     if header.is_control and header.compression == Compression.NONE:
         target = Compression.NONE
     max_timestamp_ms = header.max_timestamp_ms
-    records = _unpacked(batch, header, settings, target)
+    records = _unpacked(checked, header, settings, target)
     if records is not None:
         walked = _walked(*records, header)
         _check_records(header, walked, settings, now_ms)
         if not header.log_append_time:
             max_timestamp_ms = walked.largest_timestamp_ms
         if target != header.compression or not walked.is_consecutive:
-            batch = _encoded_again(batch, header, Compression(target))
-            ((_, header),) = batch_headers(batch)
-            _check_size(batch, settings.max_message_bytes, ErrorCode.MESSAGE_TOO_LARGE, "max.message.bytes")
-    _check_size(batch, settings.segment_bytes, ErrorCode.RECORD_LIST_TOO_LARGE, "segment.bytes")
+            again = _encoded_again(head + checked, header, Compression(target))
+            head, checked = again[:CHECKED_FROM], again[CHECKED_FROM:]
+            ((_, header),) = batch_headers(again)
+            _check_size(header, settings.max_message_bytes, ErrorCode.MESSAGE_TOO_LARGE, "max.message.bytes")
+    _check_size(header, settings.segment_bytes, ErrorCode.RECORD_LIST_TOO_LARGE, "segment.bytes")
     timestamp_ms = now_ms if settings.log_append_time else max(max_timestamp_ms, NO_TIMESTAMP)
-    return _stamped(batch, header, base_offset, leader_epoch, timestamp_ms, log_append_time=settings.log_append_time)
+    stamped = bytearray(head)
+    _OFFSET.pack_into(stamped, 0, base_offset)
+    _EPOCH.pack_into(stamped, _EPOCH_AT, leader_epoch)
+    if (header.log_append_time, header.max_timestamp_ms) != (settings.log_append_time, timestamp_ms):
+        checked = _with_timestamp(checked, header, timestamp_ms, log_append_time=settings.log_append_time)
+        _CRC.pack_into(stamped, _CRC_AT, google_crc32c.value(checked))
+    last_offset = base_offset + header.last_offset_delta
+    batch = Batch(0, header.size_bytes, base_offset, last_offset, leader_epoch, timestamp_ms)
+    return LeaderBatch(bytes(stamped), checked, header, batch)
 
 
-def _only_batch(data: bytes) -> tuple[bytes, BatchHeader]:
-    """Return the batch with which `data` starts, and its header."""
+def _only_batch(data: bytes | memoryview) -> BatchHeader:
+    """Return the header of the batch with which `data` starts."""
     if len(data) > _MAGIC_AT and data[_MAGIC_AT] != MAGIC:
         _refuse(
             ErrorCode.INVALID_RECORD,
@@ -133,12 +178,12 @@ def _only_batch(data: bytes) -> tuple[bytes, BatchHeader]:
     if len(found) != 1:
         _refuse(ErrorCode.INVALID_RECORD, f"A partition's records must be one whole batch; there are {len(found)}.")
     ((_, header),) = found
-    return data[: header.size_bytes], header
+    return header
 
 
-def _check_size(batch: bytes, limit_bytes: int, error: ErrorCode, setting: str) -> None:
-    if len(batch) > limit_bytes:
-        _refuse(error, f"The batch has {len(batch)} bytes, {setting} of the topic is {limit_bytes}.")
+def _check_size(header: BatchHeader, limit_bytes: int, error: ErrorCode, setting: str) -> None:
+    if header.size_bytes > limit_bytes:
+        _refuse(error, f"The batch has {header.size_bytes} bytes, {setting} of the topic is {limit_bytes}.")
 
 
 def _check_header(header: BatchHeader) -> None:
@@ -157,19 +202,19 @@ def _check_header(header: BatchHeader) -> None:
         )
 
 
-def _unpacked(batch: bytes, header: BatchHeader, settings: AppendSettings, target: int) -> tuple[bytes, int] | None:
+def _unpacked(checked: bytes, header: BatchHeader, settings: AppendSettings, target: int) -> tuple[bytes, int] | None:
     """Return the decompressed records, and the position at which they begin.
 
     None for a codec that is not installed, if the batch can be stored unread.
     """
     if header.compression == Compression.NONE:
-        return batch, HEADER_BYTES
+        return checked, _RECORDS_AT
     if not is_supported(header.compression) and header.compression in Compression.__members__.values():
         if target == header.compression and not settings.is_compacted:
             return None
         _refuse(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, str(UnsupportedCompression(header.compression)))
     try:
-        return unpack(header.compression, batch[HEADER_BYTES:], settings.max_unpacked_bytes), 0
+        return unpack(header.compression, checked[_RECORDS_AT:], settings.max_unpacked_bytes), 0
     except TooManyUnpackedBytes as error:
         _refuse(ErrorCode.MESSAGE_TOO_LARGE, str(error))
     except UnsupportedCompression as error:
@@ -243,24 +288,13 @@ def _encoded_again(batch: bytes, header: BatchHeader, compression: Compression) 
         _refuse(ErrorCode.INVALID_RECORD, str(error))
 
 
-def _stamped(
-    batch: bytes, header: BatchHeader, base_offset: int, leader_epoch: int, timestamp_ms: int, *, log_append_time: bool
-) -> LeaderBatch:
-    """Write offset and epoch, which the checksum does not cover, and the timestamp where it changes."""
-    stamped = bytearray(batch[:HEADER_BYTES])
-    _OFFSET.pack_into(stamped, 0, base_offset)
-    _EPOCH.pack_into(stamped, _EPOCH_AT, leader_epoch)
-    if (header.log_append_time, header.max_timestamp_ms) != (log_append_time, timestamp_ms):
-        attributes = header.attributes & _KNOWN_ATTRIBUTES & ~_LOG_APPEND_TIME
-        _ATTRIBUTES.pack_into(stamped, CHECKED_FROM, attributes | (_LOG_APPEND_TIME if log_append_time else 0))
-        _OFFSET.pack_into(stamped, _MAX_TIMESTAMP_AT, timestamp_ms)
-        checksum = google_crc32c.extend(google_crc32c.value(bytes(stamped[CHECKED_FROM:])), batch[HEADER_BYTES:])
-        _CRC.pack_into(stamped, _CRC_AT, checksum)
-    # One copy of the records, which are most of the batch.
-    whole = b"".join((stamped, memoryview(batch)[HEADER_BYTES:]))
-    last_offset = base_offset + header.last_offset_delta
-    stored = Batch(0, len(whole), base_offset, last_offset, leader_epoch, timestamp_ms)
-    return LeaderBatch(whole, stored, header.producer_id != NO_PRODUCER)
+def _with_timestamp(checked: bytes, header: BatchHeader, timestamp_ms: int, *, log_append_time: bool) -> bytes:
+    """Return what the checksum covers with another largest timestamp, and another kind of timestamps."""
+    attributes = header.attributes & _KNOWN_ATTRIBUTES & ~_LOG_APPEND_TIME
+    changed = bytearray(checked)
+    _ATTRIBUTES.pack_into(changed, 0, attributes | (_LOG_APPEND_TIME if log_append_time else 0))
+    _OFFSET.pack_into(changed, _MAX_TIMESTAMP_AT - CHECKED_FROM, timestamp_ms)
+    return bytes(changed)
 
 
 def _refuse(error: ErrorCode, message: str) -> NoReturn:

@@ -10,7 +10,7 @@ from typing import Any
 
 from lab.slow_disk import CONTROL, MARK
 
-SLOWED = ("pread", "pwrite", "ftruncate", "fdatasync", "fsync")
+SLOWED = ("pread", "pwrite", "pwritev", "ftruncate", "fdatasync", "fsync")
 
 _control = Path(os.environ[CONTROL])
 _source = random.Random()  # noqa: S311 - delays

@@ -156,7 +156,7 @@ class HostedPartition:
 
     # Appending
 
-    def append(self, data: bytes, acks: int, origin: Origin) -> AppendResult:
+    def append(self, data: bytes | memoryview, acks: int, origin: Origin) -> AppendResult:
         """Append one batch."""
         leader = self.leader
         if leader is None:

@@ -30,7 +30,7 @@ class LeaderWrites:
 
     async def append(
         self,
-        records: Mapping[TopicPartition, bytes],
+        records: Mapping[TopicPartition, bytes | memoryview],
         *,
         acks: int,
         timeout_ms: int,
@@ -73,7 +73,7 @@ class LeaderWrites:
                 raise outcome
 
     def _append_one(
-        self, partition: TopicPartition, data: bytes, acks: int, origin: Origin, *, allow_internal: bool
+        self, partition: TopicPartition, data: bytes | memoryview, acks: int, origin: Origin, *, allow_internal: bool
     ) -> AppendResult:
         if not allow_internal and self._partitions.is_internal(partition.topic):
             return AppendResult(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Clients do not write to {partition.topic}.")

@@ -10,7 +10,7 @@ from typing import Any
 from unittest import mock
 
 OPERATIONS = (
-    *((os, name) for name in ("open", "pwrite", "ftruncate", "truncate", "fsync", "fdatasync")),
+    *((os, name) for name in ("open", "pwrite", "pwritev", "ftruncate", "truncate", "fsync", "fdatasync")),
     *((Path, name) for name in ("rename", "replace", "unlink", "write_bytes", "mkdir")),
 )
 

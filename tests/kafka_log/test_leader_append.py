@@ -36,8 +36,13 @@ def lead(content: bytes, settings: AppendSettings | None = None, **arguments: An
     """Validate a client's batch at offset 100. What is known of the batch is what its bytes say."""
     values: dict[str, Any] = {"base_offset": 100, "leader_epoch": 3, "origin": Origin.CLIENT, "now_ms": NOW_MS}
     made = leader_batch(content, settings or AppendSettings(), **(values | arguments))
-    assert [made.batch] == list(read_batches(made.data))
+    assert [made.batch] == list(read_batches(stored(made)))
     return made
+
+
+def stored(made: LeaderBatch) -> bytes:
+    """Return the bytes of the batch in the log."""
+    return made.head + made.checked
 
 
 def refusal(content: bytes, settings: AppendSettings | None = None, **arguments: Any) -> RefusedAppendError:
@@ -80,10 +85,10 @@ def test_an_incomplete_batch_behind_the_first_is_ignored() -> None:
 def test_a_batch_gets_its_offset_and_epoch_and_keeps_its_checksum() -> None:
     """The checksum covers neither."""
     appended = lead(TWO)
-    ((_, header),) = batch_headers(appended.data)
+    ((_, header),) = batch_headers(stored(appended))
 
     assert (header.base_offset, header.partition_leader_epoch, appended.batch.last_offset) == (100, 3, 101)
-    assert appended.data[16:] == TWO[16:]
+    assert stored(appended)[16:] == TWO[16:]
 
 
 def test_a_wrong_checksum_is_a_corrupt_message() -> None:
@@ -114,7 +119,7 @@ def test_offsets_that_are_not_consecutive_are_renumbered() -> None:
     """Kafka does so only where it changes the codec: it stores other batches with their gaps, or fails on compressed ones."""
     content = encode_batch([record(), record(5), record(5)])
     content = changed(content, LAST_DELTA_AT, struct.pack(">i", 2))
-    (found,) = decode_batches(lead(content).data)
+    (found,) = decode_batches(stored(lead(content)))
 
     assert [one.offset for one in found.records] == [100, 101, 102]
 
@@ -126,7 +131,7 @@ def test_without_its_package_a_codec_passes_through_unless_its_records_must_be_r
     content = encode_batch([record()], compression=Compression.ZSTD)
     monkeypatch.setattr("kafka_wire.compression._library", lambda: None)
 
-    assert lead(content).data[16:] == content[16:]
+    assert stored(lead(content))[16:] == content[16:]
     assert lead(content, AppendSettings(log_append_time=True)).batch.max_timestamp_ms == NOW_MS
     for settings in (AppendSettings(is_compacted=True), AppendSettings(compression=Compression.GZIP)):
         assert refusal(content, settings).error_code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
@@ -147,7 +152,7 @@ def test_hostile_records_are_refused_and_never_raise_anything_else(data: st.Data
         appended = lead(content, AppendSettings(compression=data.draw(st.none() | st.just(Compression.NONE))))
     except RefusedAppendError:
         return
-    (found,) = decode_batches(appended.data)
+    (found,) = decode_batches(stored(appended))
     assert [one.offset for one in found.records] == [100, 101, 102]
 
 
@@ -259,9 +264,9 @@ def test_a_leader_stores_and_refuses_what_kafkas_does(
     settings = settings_of(config)
     content = client_batch(records, header, codec, settings.compression)
     expected: dict[str, Any]
-    stored = b""
+    ours = b""
     try:
-        stored = lead(content, settings, base_offset=0).data
+        ours = stored(lead(content, settings, base_offset=0))
         expected = {"first_offset": 0, "last_offset": len(records) - 1}
     except RefusedAppendError as error:
         expected = {"error": error.error_code.name}
@@ -274,18 +279,18 @@ def test_a_leader_stores_and_refuses_what_kafkas_does(
         assert {key: value for key, value in result.items() if key != "message"} == expected, result
         assert_same(
             folder / "t-0" / f"{0:020d}.log",
-            stored,
+            ours,
             is_packed=settings.compression not in {None, codec, Compression.NONE},
         )
 
 
-def assert_same(path: Path, stored: bytes, *, is_packed: bool) -> None:
+def assert_same(path: Path, content: bytes, *, is_packed: bool) -> None:
     """Compare a segment with bytes, or with their content."""
     if not is_packed:
-        assert path.read_bytes() == stored
+        assert path.read_bytes() == content
         return
     ours, kafkas = (
-        [(batch.header.attributes, batch.header.max_timestamp_ms, batch.records) for batch in decode_batches(content)]
-        for content in (stored, path.read_bytes())
+        [(batch.header.attributes, batch.header.max_timestamp_ms, batch.records) for batch in decode_batches(one)]
+        for one in (content, path.read_bytes())
     )
     assert kafkas == ours

@@ -413,7 +413,7 @@ def test_what_is_found_at_the_start_is_on_the_disk_before_it_counts(log: Log, fl
     reopened.close()
 
 
-@pytest.mark.parametrize("function", ["pwrite", "open"])
+@pytest.mark.parametrize("function", ["pwrite", "pwritev", "open"])
 def test_a_full_disk_leaves_the_log_as_it_was(log: Log, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
     """At any place of an append: batches, indexes, or epochs and files of the next segment."""
     real = getattr(os, function)

@@ -77,7 +77,7 @@ def test_a_full_disk_fails_a_part_and_the_writer_can_repeat_it(tmp_path: Path, m
     with SnapshotWriter(tmp_path, ID) as writer:
         writer.append(b"one")
         with monkeypatch.context() as patched:
-            patched.setattr(os, "pwrite", full)
+            patched.setattr(os, "pwritev", full)
             with pytest.raises(LogWriteError, match="No space left on device"):
                 writer.append(b"two")
         assert writer.size_bytes == len(b"one")

@@ -43,7 +43,7 @@ class _Part(NamedTuple):
 
     named: TopicPartition
     topic_id: UUID
-    records: bytes
+    records: bytes | memoryview
     error: ErrorCode
 
 
@@ -85,9 +85,6 @@ def _parts(broker: Broker, context: RequestContext, body: Body) -> Iterator[_Par
             error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         for partition in topic["partition_data"]:
             records = partition["records"]
-            if isinstance(records, memoryview):
-                # The log checks and stores bytes; a view of the frame would keep the whole frame in memory while the request waits.
-                records = bytes(records)
             named = TopicPartition(name, partition["index"])
             its_error = error
             if not error and view.partition(named) is None:
@@ -95,7 +92,7 @@ def _parts(broker: Broker, context: RequestContext, body: Body) -> Iterator[_Par
             yield _Part(named, topic_id, records, its_error or _records_error(records, version))
 
 
-def _records_error(records: bytes | None, version: int) -> ErrorCode:
+def _records_error(records: bytes | memoryview | None, version: int) -> ErrorCode:
     """Return why records are no batch that a client of this version may send; the append checks everything else."""
     size_bytes = _batch_bytes(records, 0)
     if records is None or size_bytes is None:
@@ -113,7 +110,7 @@ def _records_error(records: bytes | None, version: int) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _batch_bytes(records: bytes | None, position: int) -> int | None:
+def _batch_bytes(records: bytes | memoryview | None, position: int) -> int | None:
     """Return the size that a batch announces, None if there is no whole one at a position."""
     if records is None or len(records) - position <= _MAGIC_AT:
         return None

@@ -73,7 +73,7 @@ async def test_an_append_that_fails_takes_the_directory_offline(
     async with managed.opened() as logs:
         failed, other = await with_logs(logs)
         with monkeypatch.context() as patched:
-            patched.setattr(os, "pwrite", failing(number))
+            patched.setattr(os, "pwritev", failing(number))
             with pytest.raises(LogWriteError) as raised:
                 append(logs, ORDERS)
         assert logs.report_failure(ORDERS, raised.value)
