@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from kafka_log.errors import RefusedAppendError
 from kafka_log.format.batches import read_batches
 from kafka_log.format.leader_append import AppendSettings, LeaderBatch, leader_batch
+from kafka_log.format.producer_batches import read_producer_batches
 from kafka_log.format.producers import Origin
 from kafka_wire.compression import Compression, pack
 from kafka_wire.errors import ErrorCode
@@ -37,6 +38,7 @@ def lead(content: bytes, settings: AppendSettings | None = None, **arguments: An
     values: dict[str, Any] = {"base_offset": 100, "leader_epoch": 3, "origin": Origin.CLIENT, "now_ms": NOW_MS}
     made = leader_batch(content, settings or AppendSettings(), **(values | arguments))
     assert [made.batch] == list(read_batches(stored(made)))
+    assert made.producers == read_producer_batches(stored(made))
     return made
 
 
