@@ -258,8 +258,6 @@ def _read_client_id(frame: bytes | memoryview, offset: int) -> tuple[str | None,
 
 def _skip_tags(frame: bytes | memoryview, offset: int) -> int:
     """Return the position after a header's tagged fields. Kafka defines none of them."""
-    if frame[offset] == 0:
-        return offset + 1
     count, offset = read_uvarint(frame, offset)
     if count > MAX_HEADER_TAGS:
         raise CodecError(f"{count} tagged fields in a header", message="RequestHeader")

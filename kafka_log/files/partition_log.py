@@ -7,6 +7,7 @@ UnifiedLog.
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -130,13 +131,9 @@ class PartitionLog:
             origin=origin,
             now_ms=self.now_ms(),
         )
-        try:
-            producers = made.producers
-        except WireError as error:
-            raise InvalidAppendError(str(error)) from None
         return self._append(
             CheckedAppend((made.head, made.checked), made.batch.size_bytes, [made.batch]),
-            producers,
+            made.read_producers,
             origin,
             transaction_version=transaction_version,
             log_append_time_ms=made.batch.max_timestamp_ms if self.settings.append.log_append_time else NO_TIMESTAMP,
@@ -152,24 +149,23 @@ class PartitionLog:
         last: PartitionAppend | None = None
         # A leader with larger segments, from before its setting was changed, returns more than fits into one here.
         for part in parts_of_batches(whole, self.settings.log.segment_bytes):
-            checked = self.log.check(part)
-            try:
-                producers = read_producer_batches(part)
-            except WireError as error:
-                raise InvalidAppendError(str(error)) from None
-            last = self._append(checked, producers, Origin.REPLICATION)
+            last = self._append(self.log.check(part), partial(read_producer_batches, part), Origin.REPLICATION)
             first = first or last
         return PartitionAppend(first.first_offset, last.last_offset) if first and last else None
 
     def _append(
         self,
         checked: CheckedAppend,
-        producers: Sequence[ProducerBatch],
+        read_producers: Callable[[], Sequence[ProducerBatch]],
         origin: Origin,
         *,
         transaction_version: int = 0,
         log_append_time_ms: int = NO_TIMESTAMP,
     ) -> PartitionAppend:
+        try:
+            producers = read_producers()
+        except WireError as error:
+            raise InvalidAppendError(str(error)) from None
         active = self.log.active_base_offset
         try:
             self.log.make_room(checked)

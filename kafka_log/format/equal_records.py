@@ -26,8 +26,6 @@ _OFFSET_COLUMNS = (
 
 CONTINUED = 0x80
 """Bit of a byte that another one follows."""
-NULL = 0x01
-"""Encoded length of a null key: -1."""
 _SIGNED = tuple((byte >> 1) ^ -(byte & 1) for byte in range(128))
 """Timestamp deltas of one byte."""
 
@@ -68,7 +66,7 @@ def run_after(data: bytes, first: int, end: int, index: int, count: int, base_ti
     ):
         return NO_RUN
     key_at = offset_at + offset_bytes
-    key_bytes, key_begin = (-1, key_at + 1) if data[key_at] == NULL else read_varint(data, key_at)
+    key_bytes, key_begin = read_varint(data, key_at)
     value_at = key_begin + max(key_bytes, 0)
     value_bytes, value_begin = read_varint(data, value_at)
     headers_at = end - 1

@@ -46,9 +46,9 @@ _ATTRIBUTES = struct.Struct(">h")
 _OFFSET = struct.Struct(">q")
 _EPOCH = struct.Struct(">i")
 _EPOCH_AT = 12
-_MAX_TIMESTAMP_AT = 35
+_MAX_TIMESTAMP_AT = 35 - CHECKED_FROM
 _RECORDS_AT = HEADER_BYTES - CHECKED_FROM
-"""Position of the records in what the checksum covers."""
+"""Positions in what the checksum covers."""
 _LOG_APPEND_TIME = 0x08
 _KNOWN_ATTRIBUTES = 0x7F
 """Codec, kind of timestamp, transactional, control, delete horizon. Kafka clears the others when it changes a timestamp."""
@@ -89,9 +89,8 @@ class LeaderBatch(NamedTuple):
     """As the producer sent it, or as it was encoded again."""
     batch: Batch
 
-    @property
-    def producers(self) -> list[ProducerBatch]:
-        """The batch as one of a producer with an id; none for another producer. Raises WireError for a marker that cannot be read."""
+    def read_producers(self) -> list[ProducerBatch]:
+        """Return the batch as one of a producer with an id; none for another producer. Raises WireError for a marker that cannot be read."""
         header, batch = self.header, self.batch
         if header.producer_id == NO_PRODUCER:
             return []
@@ -291,10 +290,10 @@ def _encoded_again(batch: bytes, header: BatchHeader, compression: Compression) 
 def _with_timestamp(checked: bytes, header: BatchHeader, timestamp_ms: int, *, log_append_time: bool) -> bytes:
     """Return what the checksum covers with another largest timestamp, and another kind of timestamps."""
     attributes = header.attributes & _KNOWN_ATTRIBUTES & ~_LOG_APPEND_TIME
-    changed = bytearray(checked)
-    _ATTRIBUTES.pack_into(changed, 0, attributes | (_LOG_APPEND_TIME if log_append_time else 0))
-    _OFFSET.pack_into(changed, _MAX_TIMESTAMP_AT - CHECKED_FROM, timestamp_ms)
-    return bytes(changed)
+    fields = bytearray(checked[:_RECORDS_AT])
+    _ATTRIBUTES.pack_into(fields, 0, attributes | (_LOG_APPEND_TIME if log_append_time else 0))
+    _OFFSET.pack_into(fields, _MAX_TIMESTAMP_AT, timestamp_ms)
+    return b"".join((fields, memoryview(checked)[_RECORDS_AT:]))
 
 
 def _refuse(error: ErrorCode, message: str) -> NoReturn:

@@ -146,8 +146,6 @@ class ProducerStates:
 
     def advance_high_watermark(self, high_watermark: int) -> None:
         """Drop completed transactions whose markers are below the high watermark."""
-        if not self._unreplicated:
-            return
         self._unreplicated = {first: marker for first, marker in self._unreplicated.items() if marker >= high_watermark}
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> int:

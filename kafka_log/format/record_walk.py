@@ -7,7 +7,7 @@ Source: Kafka's DefaultRecord.readFrom.
 
 from typing import NamedTuple
 
-from kafka_log.format.equal_records import KNOWN_DELTAS, NULL, OFFSET_DELTAS, run_after
+from kafka_log.format.equal_records import KNOWN_DELTAS, OFFSET_DELTAS, run_after
 from kafka_wire.failures import CodecError
 from kafka_wire.records import NO_TIMESTAMP
 from kafka_wire.varints import MAX_VARLONG_BYTES, read_varint, write_varint
@@ -16,6 +16,9 @@ SHORT_RUN = 8
 """Records of one size in a row that are read one at a time as fast as in columns."""
 MAX_SHORT_RUNS = 4
 """Short runs in a batch after which no others are searched."""
+
+NULL = 0x01
+"""Encoded length of a null key: -1."""
 
 _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
 

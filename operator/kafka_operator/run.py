@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import random
@@ -70,8 +69,6 @@ def run(settings: OperatorSettings) -> int:
     """Run the operator until SIGTERM or SIGINT; return the process's exit code. Logs are set up by the caller."""
     for name in NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
-    # All modules are loaded and stay in memory: the garbage collection does not visit them again with each batch of events.
-    gc.freeze()
     try:
         asyncio.run(_operate(settings))
     except (CertificateError, LoginError, MissingRightsError, NotInstalledError, RefusedError) as error:

@@ -38,7 +38,7 @@ def lead(content: bytes, settings: AppendSettings | None = None, **arguments: An
     values: dict[str, Any] = {"base_offset": 100, "leader_epoch": 3, "origin": Origin.CLIENT, "now_ms": NOW_MS}
     made = leader_batch(content, settings or AppendSettings(), **(values | arguments))
     assert [made.batch] == list(read_batches(stored(made)))
-    assert made.producers == read_producer_batches(stored(made))
+    assert made.read_producers() == read_producer_batches(stored(made))
     return made
 
 

@@ -8,7 +8,7 @@ import resource
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -411,6 +411,22 @@ def test_what_is_found_at_the_start_is_on_the_disk_before_it_counts(log: Log, fl
     epochs = [("leader-epoch-checkpoint.tmp", 1), ("t-0", 1)]
     assert (reopened.flushed_offset, flushed) == (4, [("00000000000000000000.log", 1), ("t-0", 1), *epochs])
     reopened.close()
+
+
+def test_a_write_of_which_the_kernel_takes_a_part_is_continued(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pwritev(2): fewer bytes than given are no error. The batch has two pieces, as a leader writes it."""
+    real = os.pwritev
+    data = batch(0, records=2, size_bytes=40)
+    checked = log.check(data)
+
+    def some(descriptor: int, pieces: Sequence[bytes], position: int) -> int:
+        return real(descriptor, [b"".join(pieces)[:7]], position)
+
+    monkeypatch.setattr(os, "pwritev", some)
+    log.write(checked._replace(pieces=(data[:21], data[21:])))
+
+    (segment,) = log.folder.glob("*.log")
+    assert segment.read_bytes() == data
 
 
 @pytest.mark.parametrize("function", ["pwrite", "pwritev", "open"])
