@@ -213,7 +213,7 @@ class PartitionLog:
         """Return the aborted transactions with records from `fetch_offset` on and below `upper_bound_offset`."""
         found: list[AbortedTransaction] = []
         for segment, end_offset in zip(self.log.segments, self._segment_ends(), strict=True):
-            if end_offset <= fetch_offset:
+            if end_offset <= fetch_offset or segment.has_transactions is False:
                 continue
             index = TransactionIndexFile(self.log.folder, segment.base_offset)
             if segment.has_transactions is None:

@@ -113,8 +113,7 @@ class Segment:
     def recovered(self, scan: SegmentScan) -> None:
         """Take over indexes and size of a check, and cut what is behind it. The caller flushes."""
         if scan.position < self.size_bytes:
-            os.ftruncate(self._descriptor, scan.position)
-            self.size_bytes = scan.position
+            self._cut(scan.position)
         self.max_timestamp = scan.max_timestamp
         self._first_timestamp_ms = scan.first_timestamp_ms
         self.offset_index.replace(bytes(scan.offset_entries))
@@ -165,16 +164,24 @@ class Segment:
     def read(self, position: int, size_bytes: int) -> bytes:
         """Read up to `size_bytes`, fewer at the end of the segment.
 
-        Raises CorruptLogError when the disk cannot read them, and ClosedSegmentError when another thread closes the segment.
+        Raises CorruptLogError when the disk cannot read them or the file is too short, and ClosedSegmentError when another thread closes the
+        segment. When another thread truncates it, there may be fewer bytes.
         """
+        wanted = min(size_bytes, self.size_bytes - position)
         try:
-            return os.pread(self._descriptor, min(size_bytes, self.size_bytes - position), position)
+            data = os.pread(self._descriptor, wanted, position)
         except OSError as error:
             if error.errno == errno.EBADF:
                 raise ClosedSegmentError(f"Log segment {self.path} was removed while it was read.") from None
             raise CorruptLogError(
                 f"Failed to read log segment {self.path} at byte offset {position}: {error.strerror}. Check the disk."
             ) from error
+        if len(data) < wanted and position + wanted <= self.size_bytes:
+            raise CorruptLogError(
+                f"Failed to read log segment {self.path} at byte offset {position}: the file has {os.fstat(self._descriptor).st_size} of "
+                f"its {self.size_bytes} bytes. Check what else has changed it."
+            )
+        return data
 
     def slice_of(self, position: int, size_bytes: int, run: DiskRunner) -> FileSlice:
         """Return a part of the file for a response; `run` reads what is not cached. Raises ClosedSegmentError."""
@@ -198,10 +205,9 @@ class Segment:
         cut = self.find(offset)
         if cut is None:
             return offset
-        os.ftruncate(self._descriptor, cut.position)
+        self._cut(cut.position)
         # Without it a crash could show the old end behind batches that are appended now.
         flush_file(self._descriptor, self.path)
-        self.size_bytes = cut.position
         relative = cut.base_offset - self.base_offset
         self.offset_index.truncate(offset_bytes_before(self.offset_index.entries, relative))
         self.time_index.truncate(time_bytes_before(self.time_index.entries, relative))
@@ -239,6 +245,11 @@ class Segment:
         """Close and delete the segment's files; the caller flushes the folder."""
         self.close()
         delete_segment_files(self.path.parent, self.base_offset)
+
+    def _cut(self, size_bytes: int) -> None:
+        """Shorten the file. The size changes first, so that another thread's read does not take the file for damaged."""
+        self.size_bytes = size_bytes
+        os.ftruncate(self._descriptor, size_bytes)
 
     def _append_time(self) -> None:
         if self.max_timestamp.timestamp_ms > last_timestamp(self.time_index.entries, self.base_offset).timestamp_ms:

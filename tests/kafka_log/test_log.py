@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_log.errors import FlushFailedError, InvalidAppendError, LogWriteError, OffsetOutOfRangeError
+from kafka_log.errors import CorruptLogError, FlushFailedError, InvalidAppendError, LogWriteError, OffsetOutOfRangeError
 from kafka_log.files.log import Log
 from kafka_log.format.roll import LogSettings
 from kafka_wire.records import batch_headers
@@ -233,6 +233,20 @@ def test_an_epoch_without_records_is_forgotten_by_a_truncation_to_the_end(log: L
     assert log.epochs.entries == ((0, 0), (4, 4))
     log.truncate_to(4)
     assert log.epochs.entries == ((0, 0),)
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 30, 200, 250])
+def test_a_read_of_a_file_that_something_else_has_cut_ends_with_an_error(log: Log, kept_bytes: int) -> None:
+    """UnifiedLog's reads fail as well, where a file ends before its last batch."""
+    batches = fill(log, 3)
+    size_bytes = sum(map(len, batches))
+    path = log.segments[-1].path
+    os.truncate(path, kept_bytes)
+
+    with pytest.raises(
+        CorruptLogError, match=rf"{path} at byte offset \d+: the file has {kept_bytes} of its {size_bytes} bytes"
+    ):
+        log.read(log.end_offset - 1, 1_000)
 
 
 # Flushing
