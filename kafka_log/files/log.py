@@ -8,7 +8,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, NoReturn, TypeVar
 
@@ -36,8 +35,7 @@ class Appended(NamedTuple):
     last_offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class LogSlice:
+class LogSlice(NamedTuple):
     """Bytes of one segment. Valid until the log is truncated, deleted from or closed."""
 
     segment: Segment

@@ -5,6 +5,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Self
 
 from kafka_node.configs.config_rules import ConfigValue
@@ -42,7 +43,7 @@ class Settings:
     def value(self, name: str) -> ConfigValue | None:
         """Return the value of a setting; None: it has neither a value nor a default."""
         text = self.text(name)
-        return None if text is None else SETTINGS[name].read(text)
+        return None if text is None else _parsed(name, text)
 
     def number(self, name: str) -> int:
         """Return the value of a setting of type INT or LONG."""
@@ -61,3 +62,9 @@ class Settings:
         found = self.value(name)
         assert found is None or isinstance(found, tuple), name
         return found or ()
+
+
+@lru_cache(maxsize=1024)
+def _parsed(name: str, text: str) -> ConfigValue | None:
+    """Return the value of a text. Each request asks for some, and there are some 400 names, of which few have more than one text."""
+    return SETTINGS[name].read(text)

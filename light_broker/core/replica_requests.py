@@ -4,7 +4,7 @@ Source: Kafka's FetchParams, FetchRequest.PartitionData, LogReadResult, LogAppen
 """
 
 from collections.abc import Mapping, Sequence, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 from uuid import UUID
@@ -76,8 +76,7 @@ class FetchParams:
         return self.replica_id >= 0
 
 
-@dataclass(frozen=True, slots=True)
-class FetchPartition:
+class FetchPartition(NamedTuple):
     """Part of a Fetch request that concerns one partition."""
 
     topic_id: UUID
@@ -89,8 +88,7 @@ class FetchPartition:
     last_fetched_epoch: int = NO_EPOCH
 
 
-@dataclass(frozen=True, slots=True)
-class ReadResult:
+class ReadResult(NamedTuple):
     """Result of a read from one partition."""
 
     error: ErrorCode = ErrorCode.NONE
@@ -107,15 +105,15 @@ class ReadResult:
 
     def with_divergence(self, end: EpochStart) -> "ReadResult":
         """Return the result for a log that differs from this one."""
-        return replace(self, diverging=end, aborted=None)
+        return self._replace(diverging=end, aborted=None)
 
     def with_preferred(self, replica_id: int) -> "ReadResult":
         """Return the result for a consumer that should read from another replica: without records."""
-        return replace(self, preferred_read_replica=replica_id)
+        return self._replace(preferred_read_replica=replica_id)
 
     def with_records(self, records: Sized, aborted: Sequence[AbortedTransaction] | None) -> "ReadResult":
         """Return the result with what was read."""
-        return replace(self, records=records, aborted=aborted)
+        return self._replace(records=records, aborted=aborted)
 
 
 @dataclass(frozen=True, slots=True)

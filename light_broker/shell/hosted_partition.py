@@ -199,11 +199,10 @@ class HostedPartition:
             log_start_offset=start_offset,
             aborted=() if params.limit is ReadLimit.LAST_STABLE_OFFSET else None,
         )
-        out_of_range = ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE)
         if request.last_fetched_epoch >= 0:
             end = self._end_of(request.last_fetched_epoch)
             if end is None or request.fetch_offset < start_offset:
-                return out_of_range, None
+                return ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE), None
             if is_diverging(end, fetch_offset=request.fetch_offset, last_fetched_epoch=request.last_fetched_epoch):
                 return known.with_divergence(end), None
         if (preferred := self._preferred(request, params, now_ms)) is not None:
@@ -212,7 +211,7 @@ class HostedPartition:
         try:
             found = self._locate(request.fetch_offset, limit_bytes, params.limit)
         except OffsetOutOfRangeError:
-            return out_of_range, None
+            return ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE), None
         if not budget.takes(found.batches.size_bytes, limit_bytes):
             return known, None
         return known, found

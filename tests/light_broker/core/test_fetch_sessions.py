@@ -1,7 +1,6 @@
 """Sessions of Fetch. Source: KIP-227, Kafka's FetchSessionTest."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -109,14 +108,14 @@ def test_an_incremental_response_has_only_partitions_with_news() -> None:
 
     quiet = dict.fromkeys((A, B, C), QUIET)
     assert changed_results(session, quiet) == {}
-    assert list(changed_results(session, quiet | {A: replace(QUIET, high_watermark=6)})) == [A]
-    assert list(changed_results(session, quiet | {A: replace(QUIET, high_watermark=6)})) == []
-    assert list(changed_results(session, quiet | {A: replace(QUIET, high_watermark=6, log_start_offset=1)})) == [A]
-    assert list(changed_results(session, {B: replace(QUIET, preferred_read_replica=2)})) == [B]
+    assert list(changed_results(session, quiet | {A: QUIET._replace(high_watermark=6)})) == [A]
+    assert list(changed_results(session, quiet | {A: QUIET._replace(high_watermark=6)})) == []
+    assert list(changed_results(session, quiet | {A: QUIET._replace(high_watermark=6, log_start_offset=1)})) == [A]
+    assert list(changed_results(session, {B: QUIET._replace(preferred_read_replica=2)})) == [B]
 
 
 @pytest.mark.parametrize(
-    "news", [ReadResult(ErrorCode.NOT_LEADER_OR_FOLLOWER), replace(QUIET, diverging=EpochStart(1, 2))]
+    "news", [ReadResult(ErrorCode.NOT_LEADER_OR_FOLLOWER), QUIET._replace(diverging=EpochStart(1, 2))]
 )
 def test_a_partition_is_sent_again_when_its_error_is_gone(news: ReadResult) -> None:
     """Source: FetchSession.CachedPartition.maybeUpdateResponseData."""
@@ -136,7 +135,7 @@ def test_partitions_with_records_are_read_last_in_the_next_request() -> None:
     created(sessions, 7, A, B, C)
     session = opened(sessions, 7, 1).session
     assert session is not None
-    changed_results(session, {A: replace(QUIET, records=b"x"), B: QUIET, C: QUIET})
+    changed_results(session, {A: QUIET._replace(records=b"x"), B: QUIET, C: QUIET})
 
     assert list(opened(sessions, 7, 2).partitions) == [B, C, A]
 
