@@ -29,6 +29,7 @@ RETRY_MS = 10
 """Time between two attempts to connect to a broker that is starting."""
 LONG_RUN_BYTES = 32 * 1024**2
 """Of a run that is worth the filling of the free memory, which takes up to a minute the first time."""
+SETTLED_S = 0.5
 DELETION_S = 30.0
 ERRORS = 3
 """Level of syslog: librdkafka reports at a lower one each Admin client that ends."""
@@ -57,11 +58,13 @@ def measured(pids: Sequence[int], total_bytes: int, work: Callable[[], None]) ->
     """Do the work, which makes the processes of brokers handle `total_bytes`.
 
     It begins when the disk has what earlier runs left in memory: writing that takes a part of both cores, in some runs and not in others.
-    No memory is free then, for the same reason (`free_memory`), unless the run is a short one.
+    No memory is free then, for the same reason (`free_memory`), and brokers and the kernel have ended the work of the run before, such as a
+    topic's creation and the end of connections. A short run does without.
     """
     os.sync()
     if total_bytes >= LONG_RUN_BYTES:
         occupy_free_memory()
+        time.sleep(SETTLED_S)
     cpu_s, started = sum(map(cpu_seconds, pids)), time.perf_counter()
     work()
     return Spent(total_bytes, time.perf_counter() - started, sum(map(cpu_seconds, pids)) - cpu_s)
