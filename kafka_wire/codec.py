@@ -186,6 +186,23 @@ def decode_bounded(frame: bytes | memoryview, header: RequestHeader, units: int)
 def decode_response(key: ApiKey, version: int, frame: bytes | memoryview) -> tuple[int, Body]:
     """Decode a whole response frame (without its size); returns its correlation id and its body. Raises CodecError."""
     frame, name = bytes(frame), key.message + "Response"
+    correlation_id, offset = _read_response_header(key, version, frame)
+    body, end = compiler.decoder(name, version)(frame, offset)
+    _expect_end(name, version, len(frame), end)
+    return correlation_id, body
+
+
+def decode_viewed_response(key: ApiKey, version: int, frame: memoryview, units: int) -> Body:
+    """Decode the body of a response within a budget of `units`, as decode_bounded; byte fields are views of the frame."""
+    name = key.message + "Response"
+    _, offset = _read_response_header(key, version, frame)
+    body, end = compiler.bounded_decoder(name, version, views=True)(frame, offset, units)
+    _expect_end(name, version, len(frame), end)
+    return body
+
+
+def _read_response_header(key: ApiKey, version: int, frame: bytes | memoryview) -> tuple[int, int]:
+    """Return the correlation id, and the position of the body."""
     offset = _CORRELATION_ID.size
     try:
         (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
@@ -193,9 +210,7 @@ def decode_response(key: ApiKey, version: int, frame: bytes | memoryview) -> tup
             offset = _skip_tags(frame, offset)
     except (struct.error, IndexError):
         raise CodecError(f"{len(frame)} bytes are too short for a response header", message="ResponseHeader") from None
-    body, end = compiler.decoder(name, version)(frame, offset)
-    _expect_end(name, version, len(frame), end)
-    return correlation_id, body
+    return correlation_id, offset
 
 
 def encode_response_pieces(key: ApiKey, version: int, correlation_id: int, body: Mapping[str, Any]) -> list[Any]:

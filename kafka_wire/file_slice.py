@@ -31,18 +31,25 @@ class SharedFile:
     """Open file whose descriptor is closed when neither its owner nor a slice refers to it.
 
     So a log may drop the file of a deleted segment while a slow consumer still reads it, and no descriptor is used after another file has
-    got its number. The object owns `descriptor`.
+    got its number. The object owns `descriptor`. An owner that cuts the file calls `cut`, and may write to it again: slices of what was removed
+    are not read any more.
     """
 
-    __slots__ = ("_reads_cached", "descriptor", "name")
+    __slots__ = ("_reads_cached", "cuts", "descriptor", "name")
 
     def __init__(self, descriptor: int, name: str) -> None:
         self.descriptor = descriptor
         self.name = name
+        self.cuts: list[int] = []
+        """Positions at which the file was cut: one for each truncation of a log that ends in it."""
         self._reads_cached = NOWAIT is not None
 
     def __del__(self) -> None:
         os.close(self.descriptor)
+
+    def cut(self, position: int) -> None:
+        """Invalidate all present slices that reach beyond `position`."""
+        self.cuts.append(position)
 
     def read_cached(self, into: memoryview, position: int) -> int:
         """Read cached bytes at `position`, at most as many as fit.
@@ -68,23 +75,24 @@ class SharedFile:
                 os.posix_fadvise(self.descriptor, position, READ_AHEAD_BYTES, os.POSIX_FADV_WILLNEED)
             data = os.pread(self.descriptor, size, position)
         except OSError as error:
-            raise self._unreadable(position, error.strerror) from error
+            raise self.unreadable(position, error.strerror) from error
         if not data:
-            raise self._unreadable(position, "the file was truncated")
+            raise self.unreadable(position, "the file was truncated")
         return data
 
-    def _unreadable(self, position: int, reason: str | None) -> SliceUnreadable:
+    def unreadable(self, position: int, reason: str | None) -> SliceUnreadable:
+        """Return the error of a failed read."""
         return SliceUnreadable(f"Failed to read {self.name} at byte offset {position}: {reason}.")
 
 
 class FileSlice:
     """`length` bytes of a file from `offset` on, as a part of a response.
 
-    The bytes must not change until the response is sent. If the file is truncated in the meantime, the connection is closed. `run` reads what is
-    not cached on the disk thread of the file's directory.
+    The bytes must not change until the response is sent. If the file is cut in the meantime, the connection is closed. `run` reads what is not
+    cached on the disk thread of the file's directory.
     """
 
-    __slots__ = ("file", "length", "offset", "run")
+    __slots__ = ("_cut_count", "file", "length", "offset", "run")
 
     def __init__(self, file: SharedFile, offset: int, length: int, run: DiskRunner) -> None:
         if offset < 0 or length < 0:
@@ -93,6 +101,19 @@ class FileSlice:
         self.offset = offset
         self.length = length
         self.run = run
+        self._cut_count = len(file.cuts)
+
+    def is_cut(self) -> bool:
+        """Return whether the file was cut below the end of the slice since it was made. Other bytes may be there now."""
+        cuts = self.file.cuts
+        return len(cuts) > self._cut_count and min(cuts[self._cut_count :]) < self.offset + self.length
+
+    def read_blocking(self, size: int, position: int) -> bytes:
+        """Read a part as SharedFile.read_blocking. Raises SliceUnreadable also if the slice was cut, before or while it is read."""
+        data = self.file.read_blocking(size, position)
+        if self.is_cut():
+            raise self.file.unreadable(position, "the file was truncated")
+        return data
 
     def __len__(self) -> int:
         return self.length

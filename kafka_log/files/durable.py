@@ -67,7 +67,7 @@ def replace_file(path: Path, content: bytes) -> None:
     flush_folder(path.parent)
 
 
-def write_at(descriptor: int, pieces: Sequence[bytes], position: int, path: Path) -> None:
+def write_at(descriptor: int, pieces: Sequence[bytes | memoryview], position: int, path: Path) -> None:
     """Write all bytes of the pieces at the end of a file. When that fails, the file is cut to its previous size.
 
     Raises LogWriteError, after which the write may be repeated, and FlushFailedError when the file cannot be cut.

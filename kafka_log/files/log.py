@@ -136,7 +136,7 @@ class Log:
         self.make_room(checked)
         return self.write(checked)
 
-    def check(self, data: bytes, *, verify_checksums: bool = True) -> CheckedAppend:
+    def check(self, data: bytes | memoryview, *, verify_checksums: bool = True) -> CheckedAppend:
         """Return encoded batches if they continue the log. Raises as `append`."""
         self._raise_failure()
         batches = validated_batches(

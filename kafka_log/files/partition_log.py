@@ -139,7 +139,7 @@ class PartitionLog:
             log_append_time_ms=made.batch.max_timestamp_ms if self.settings.append.log_append_time else NO_TIMESTAMP,
         )
 
-    def append_as_follower(self, data: bytes, leader_epoch: int) -> PartitionAppend | None:
+    def append_as_follower(self, data: bytes | memoryview, leader_epoch: int) -> PartitionAppend | None:
         """Append what a leader returned: whole batches up to the first of an epoch above `leader_epoch`, None if there is none.
 
         Raises InvalidAppendError, and LogWriteError as Log.append.

@@ -249,6 +249,8 @@ class Segment:
     def _cut(self, size_bytes: int) -> None:
         """Shorten the file. The size changes first, so that another thread's read does not take the file for damaged."""
         self.size_bytes = size_bytes
+        if self._file is not None:
+            self._file.cut(size_bytes)
         os.ftruncate(self._descriptor, size_bytes)
 
     def _append_time(self) -> None:

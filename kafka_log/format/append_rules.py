@@ -6,7 +6,12 @@ from kafka_log.format.roll import LogSettings
 
 
 def validated_batches(
-    data: bytes, settings: LogSettings, *, start_offset: int, end_offset: int, verify_checksums: bool = True
+    data: bytes | memoryview,
+    settings: LogSettings,
+    *,
+    start_offset: int,
+    end_offset: int,
+    verify_checksums: bool = True,
 ) -> list[Batch]:
     """Return the batches in `data` that continue a log. Raises InvalidAppendError."""
     try:

@@ -44,7 +44,7 @@ class Batch(NamedTuple):
 class CheckedAppend(NamedTuple):
     """Encoded batches that continue a log."""
 
-    pieces: tuple[bytes, ...]
+    pieces: tuple[bytes | memoryview, ...]
     """Their bytes, which are written one after another."""
     size_bytes: int
     batches: list[Batch]
@@ -60,7 +60,7 @@ class BadBatchError(Exception):
         self.reason = reason
 
 
-def read_batches(data: bytes | mmap.mmap, *, verify_checksums: bool = True) -> Iterator[Batch]:
+def read_batches(data: bytes | memoryview | mmap.mmap, *, verify_checksums: bool = True) -> Iterator[Batch]:
     """Yield the headers of batches that fill `data` completely.
 
     Raises BadBatchError for anything else: a wrong checksum, another format than 2, an incomplete batch at the end.
@@ -75,8 +75,8 @@ def read_batches(data: bytes | mmap.mmap, *, verify_checksums: bool = True) -> I
             raise BadBatchError(position, header_error(base, length, magic, delta))
         if end > size:
             raise BadBatchError(position, f"a batch of {end - position} bytes has only {size - position} bytes")
-        if verify_checksums and google_crc32c.value(data[position + CHECKED_FROM : end]) != crc:
-            raise BadBatchError(position, checksum_error(data[position:end]))
+        if verify_checksums and google_crc32c.value(bytes(data[position + CHECKED_FROM : end])) != crc:
+            raise BadBatchError(position, checksum_error(bytes(data[position:end])))
         yield Batch(position, end - position, base, base + delta, epoch, timestamp)
         position = end
 
@@ -100,7 +100,7 @@ def checksum_words(stored: int, computed: int) -> str:
     return f"record is corrupt (stored crc = {stored}, computed crc = {computed})"
 
 
-def batch_at(data: bytes, offset: int, position: int = 0) -> tuple[Batch | None, int]:
+def batch_at(data: bytes | memoryview, offset: int, position: int = 0) -> tuple[Batch | None, int]:
     """Return the first batch whose last offset is at least `offset`, or None and the position at which to read on.
 
     Checksums are not verified: the data comes from a log that was verified when it was written or recovered.
@@ -170,7 +170,7 @@ def find_valid_batch(data: bytes | mmap.mmap, position: int, least_offset: int) 
     return None
 
 
-def appendable_bytes(data: bytes, max_leader_epoch: int) -> int:
+def appendable_bytes(data: bytes | memoryview, max_leader_epoch: int) -> int:
     """Return the size of the whole batches at the start of a fetched response whose epochs are at most `max_leader_epoch`.
 
     A response may end in a part of a batch, and have batches of a later epoch than that of the request it answers (KAFKA-18723).
@@ -187,7 +187,7 @@ def appendable_bytes(data: bytes, max_leader_epoch: int) -> int:
     return position
 
 
-def parts_of_batches(data: bytes, max_bytes: int) -> Iterator[bytes]:
+def parts_of_batches(data: bytes | memoryview, max_bytes: int) -> Iterator[bytes | memoryview]:
     """Yield whole batches in parts of at most `max_bytes`, or of one larger batch.
 
     Malformed bytes stay in the last part, which is refused when it is appended.

@@ -65,7 +65,7 @@ def last_sequence(base_sequence: int, offset_delta: int) -> int:
     return NO_SEQUENCE if base_sequence == NO_SEQUENCE else (base_sequence + offset_delta) % SEQUENCES
 
 
-def read_producer_batches(data: bytes, *, skip_bad_markers: bool = False) -> list[ProducerBatch]:
+def read_producer_batches(data: bytes | memoryview, *, skip_bad_markers: bool = False) -> list[ProducerBatch]:
     """Return the whole batches in `data` that have a producer id. Records are read only of control batches.
 
     Raises CorruptBatch for a wrong length, and for a marker that cannot be read; with `skip_bad_markers` such a batch has no marker. Checksums
@@ -97,7 +97,7 @@ def read_producer_batches(data: bytes, *, skip_bad_markers: bool = False) -> lis
                     max_timestamp_ms,
                     bool(attributes & _TRANSACTIONAL),
                     is_control,
-                    _marker(data[position:end], skip_bad=skip_bad_markers) if is_control else None,
+                    _marker(bytes(data[position:end]), skip_bad=skip_bad_markers) if is_control else None,
                 )
             )
         position = end

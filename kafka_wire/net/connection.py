@@ -6,7 +6,7 @@ node.py reconnects; pipeline.py handles the bytes.
 import asyncio
 import ssl as tls
 from collections.abc import Awaitable, Callable
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
@@ -206,7 +206,8 @@ class Connection:
         content = await body(version) if callable(body) else body
         frame = codec.encode_request(key, version, 0, self._client_id, content)
         await self._wait_until_writable(deadline)
-        return self._decoded(key, version, self._pipeline.send(frame, deadline), decode)
+        takes_view = isinstance(decode, ViewDecoder)
+        return self._decoded(key, version, self._pipeline.send(frame, deadline, takes_view=takes_view), decode)
 
     async def _authenticate_again(self, deadline: float) -> None:
         """Authenticate again if it is time to. The caller holds the lock: the peer accepts no other request during authentication."""
@@ -232,9 +233,7 @@ class Connection:
         after_s = reauthenticate_after_s(lifetime_ms)
         self._authenticate_at = None if after_s is None else asyncio.get_running_loop().time() + after_s
 
-    async def _decoded(
-        self, key: ApiKey, version: int, response: "asyncio.Future[bytes]", decode: BodyDecoder[_T]
-    ) -> _T:
+    async def _decoded(self, key: ApiKey, version: int, response: "asyncio.Future[Any]", decode: BodyDecoder[_T]) -> _T:
         frame = await response
         try:
             return await decode(version, frame)
@@ -300,6 +299,23 @@ def body_decoder(key: ApiKey, max_bytes: int = MAX_FRAME_BYTES) -> BodyDecoder[B
         return codec.decode_response(key, version, frame)[1]
 
     return decode
+
+
+class ViewDecoder:
+    """Decoder of responses with long byte fields, such as records, which are views of the frame: nothing of it is copied.
+
+    A small frame is decoded as by `body_decoder`. `units` limit the elements of a large one (source_decoder.element_units).
+    """
+
+    def __init__(self, key: ApiKey, units: int) -> None:
+        self._key = key
+        self._units = units
+
+    async def __call__(self, version: int, frame: bytes | memoryview) -> Body:
+        """Decode the body of a response."""
+        if isinstance(frame, memoryview):
+            return codec.decode_viewed_response(self._key, version, frame, self._units)
+        return codec.decode_response(self._key, version, frame)[1]
 
 
 def plain(decode: Callable[[int, bytes], _T]) -> BodyDecoder[_T]:

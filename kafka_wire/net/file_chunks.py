@@ -30,7 +30,7 @@ class ColdRead:
 
 
 class FileChunks:
-    """Chunks of one response frame, with its size in front. Raises SliceUnreadable if a file is shorter than its slice."""
+    """Chunks of one response frame, with its size in front. Raises SliceUnreadable if a file is shorter than its slice, or was cut."""
 
     def __init__(self, response: FileResponse, buffers: ReceiveBuffers, socket: int | None = None) -> None:
         """With the descriptor of a `socket`, long slices are left to `send_file`, and `next` is for what it cannot send."""
@@ -65,7 +65,7 @@ class FileChunks:
         if self._socket is None or piece is None:
             return False
         position, size = piece.offset + self._position, min(len(piece) - self._position, SENT_AT_ONCE_BYTES)
-        if not is_cached(piece.file.descriptor, position, size):
+        if piece.is_cut() or not is_cached(piece.file.descriptor, position, size):
             return False
         try:
             sent = os.sendfile(self._socket, piece.file.descriptor, position, size)
@@ -91,7 +91,7 @@ class FileChunks:
             piece, left = self._piece, min(len(self._piece) - self._position, FILE_CHUNK_BYTES - filled)
             if isinstance(piece, FileSlice):
                 position = piece.offset + self._position
-                count = piece.file.read_cached(view[filled : filled + left], position)
+                count = 0 if piece.is_cut() else piece.file.read_cached(view[filled : filled + left], position)
                 if count == 0 and filled == 0:
                     self._buffers.give(buffer)
                     return _cold_read(piece, left, position)
@@ -129,7 +129,7 @@ class FileChunks:
 
 
 def _cold_read(piece: FileSlice, size: int, position: int) -> ColdRead:
-    return ColdRead(lambda: piece.file.read_blocking(size, position), piece.run)
+    return ColdRead(lambda: piece.read_blocking(size, position), piece.run)
 
 
 def whole_if_small(response: FileResponse, buffers: ReceiveBuffers) -> memoryview | None:

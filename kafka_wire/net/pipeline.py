@@ -8,10 +8,12 @@ reason. connection.py opens the stream and orders the callers.
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from kafka_wire.frames import MalformedFrame
 from kafka_wire.net.assembler import FrameAssembler
 from kafka_wire.net.failures import ConnectionFailed, RequestTimedOut
+from kafka_wire.net.peer import Frame
 from kafka_wire.net.receive_buffers import buffers_of_loop
 
 MAX_UNANSWERED_REQUESTS = 256
@@ -34,14 +36,17 @@ _CORRELATION_MASK = 0x7FFF_FFFF
 
 
 class _Waiter:
-    """A request without a response: its correlation id, its deadline, and the future of its response."""
+    """A request without a response: its correlation id, its deadline, and the future of its response, a view of a large one if `takes_view`."""
 
-    __slots__ = ("correlation", "deadline", "response")
+    __slots__ = ("correlation", "deadline", "response", "takes_view")
 
-    def __init__(self, correlation: bytes, deadline: float, response: "asyncio.Future[bytes]") -> None:
+    def __init__(
+        self, correlation: bytes, deadline: float, response: "asyncio.Future[Any]", *, takes_view: bool
+    ) -> None:
         self.correlation = correlation
         self.deadline = deadline
         self.response = response
+        self.takes_view = takes_view
 
 
 class Pipeline(asyncio.BufferedProtocol):
@@ -71,15 +76,16 @@ class Pipeline(asyncio.BufferedProtocol):
         self._on_end: list[Callable[[], None]] = []
         self.failure: ConnectionFailed | None = None
 
-    def send(self, frame: bytes, deadline: float) -> "asyncio.Future[bytes]":
+    def send(self, frame: bytes, deadline: float, *, takes_view: bool = False) -> "asyncio.Future[Any]":
         """Write a request (header and body, no size) with a new correlation id now.
 
-        The future returns the whole response frame, with that id. It may be cancelled: the response is then dropped when it
-        arrives, and the deadline (loop time, seconds) still applies.
+        The future returns the whole response frame, with that id: bytes, or with `takes_view` perhaps a view, whose buffer is reused when
+        nothing views it. It may be cancelled: the response is then dropped when it arrives, and the deadline (loop time, seconds) still
+        applies.
         """
         correlation = self._write(frame)
-        response: asyncio.Future[bytes] = self._loop.create_future()
-        self._waiters.append(_Waiter(correlation, deadline, response))
+        response: asyncio.Future[Any] = self._loop.create_future()
+        self._waiters.append(_Waiter(correlation, deadline, response, takes_view=takes_view))
         if self._timer is None or deadline < self._timer.when():
             self._set_timer(deadline)
         return response
@@ -165,7 +171,7 @@ class Pipeline(asyncio.BufferedProtocol):
         self._assembler.received(nbytes)
         try:
             while self.failure is None and (frame := self._assembler.pop()) is not None:
-                self._complete(frame if isinstance(frame, bytes) else self._buffers.copied(frame))
+                self._complete(frame)
         except MalformedFrame as error:
             self.fail(ConnectionFailed(f"{self._name} sent a malformed stream: {error}", sent=True))
         self._assembler.keep()
@@ -240,12 +246,14 @@ class Pipeline(asyncio.BufferedProtocol):
             self._write_on()
             self._wake()
 
-    def _complete(self, frame: bytes) -> None:
+    def _complete(self, frame: Frame) -> None:
+        if isinstance(frame, memoryview):
+            self._buffers.give_back(frame)
         if not self._waiters:
             self.fail(ConnectionFailed(f"{self._name} sent a response without a request", sent=True))
             return
         waiter = self._waiters[0]
-        if not frame.startswith(waiter.correlation):
+        if frame[:CORRELATION_BYTES] != waiter.correlation:
             found = int.from_bytes(frame[:CORRELATION_BYTES], "big", signed=True)
             expected = int.from_bytes(waiter.correlation, "big")
             reason = f"{self._name} sent a response with correlation id {found}, expected {expected}"
@@ -253,7 +261,7 @@ class Pipeline(asyncio.BufferedProtocol):
             return
         self._waiters.popleft()
         if not waiter.response.done():
-            waiter.response.set_result(frame)
+            waiter.response.set_result(frame if waiter.takes_view else bytes(frame))
 
     def _report_held(self, byte_count: int) -> None:
         if self.failure is not None:

@@ -89,9 +89,8 @@ class FollowerWrites:
 
     def _append(self, hosted: HostedPartition, leader_epoch: int, step: Append) -> None:
         if step.records:
-            records = bytes(step.records)
-            _begin_within_a_batch(hosted, records)
-            hosted.log.append_as_follower(records, leader_epoch)
+            _begin_within_a_batch(hosted, step.records)
+            hosted.log.append_as_follower(step.records, leader_epoch)
         if hosted.take_high_watermark(next_high_watermark(_state(hosted), step.high_watermark)):
             self._partitions.waiting.wake(hosted.name)
         # Deletion of records, and retention: the leader's start is at most its high watermark, and the fetch began above it.
@@ -104,7 +103,7 @@ def _state(hosted: HostedPartition) -> FollowerLog:
     return FollowerLog(opened.start_offset, opened.end_offset, hosted.high_watermark, opened.log.epochs)
 
 
-def _begin_within_a_batch(hosted: HostedPartition, records: bytes) -> None:
+def _begin_within_a_batch(hosted: HostedPartition, records: bytes | memoryview) -> None:
     """Let an empty log begin with the whole batch that has its start, where the leader's log starts within a batch.
 
     Source: Partition.appendRecordsToFollowerOrFutureReplica, UnexpectedAppendOffsetException.

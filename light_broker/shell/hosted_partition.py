@@ -5,7 +5,6 @@ Partition, and UnifiedLog for the high watermark.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 from uuid import UUID
 
 from kafka_log.errors import InvalidAppendError, OffsetOutOfRangeError, RefusedAppendError
@@ -58,14 +57,6 @@ UNREADABLE_BATCHES = frozenset(
 
 HIGH_WATERMARK = -1
 """Offset in DeleteRecords that means the high watermark."""
-
-
-class Found(NamedTuple):
-    """Batches for a Fetch request."""
-
-    batches: LogSlice
-    is_final: bool
-    """Whether no truncation removes them, as they are below the high watermark."""
 
 
 class HostedPartition:
@@ -183,7 +174,7 @@ class HostedPartition:
 
     def read(
         self, request: FetchPartition, params: FetchParams, budget: Budget, now_ms: int
-    ) -> tuple[ReadResult, Found | None]:
+    ) -> tuple[ReadResult, LogSlice | None]:
         """Return what a Fetch request gets, without the records, and where these are."""
         only_leader = params.is_from_follower or not params.reads_from_followers
         error = self.access_error(request.current_leader_epoch, only_leader=only_leader)
@@ -209,24 +200,12 @@ class HostedPartition:
             return known.with_preferred(preferred), None
         limit_bytes = budget.limit(request.max_bytes)
         try:
-            found = self._locate(request.fetch_offset, limit_bytes, params.limit)
+            found = self.log.log.locate(request.fetch_offset, limit_bytes, up_to=self.limit(params.limit))
         except OffsetOutOfRangeError:
             return ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE), None
-        if not budget.takes(found.batches.size_bytes, limit_bytes):
+        if not budget.takes(found.size_bytes, limit_bytes):
             return known, None
         return known, found
-
-    def _locate(self, offset: int, limit_bytes: int, limit: ReadLimit) -> Found:
-        """Return the batches from an offset on; of a follower that is behind, only those below the high watermark."""
-        locate = self.log.log.locate
-        if limit is not ReadLimit.LOG_END:
-            return Found(locate(offset, limit_bytes, up_to=self.limit(limit)), is_final=True)
-        if (
-            offset < self.high_watermark
-            and (committed := locate(offset, limit_bytes, up_to=self.high_watermark)).size_bytes
-        ):
-            return Found(committed, is_final=True)
-        return Found(locate(offset, limit_bytes), is_final=False)
 
     def _preferred(self, request: FetchPartition, params: FetchParams, now_ms: int) -> int | None:
         """Return the follower that the consumer should read from, None for this broker."""

@@ -13,7 +13,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node, NodeSettings, RequestFailed
-from kafka_wire.net.connection import body_decoder
+from kafka_wire.net.connection import ViewDecoder, body_decoder
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.metadata_view import Endpoint
 from light_broker.core.offset_search import SpecialTimestamp
@@ -70,6 +70,9 @@ SESSION_ERRORS = frozenset(
     }
 )
 """Answers of a leader that has another session or none, as after its restart: a full request follows at once."""
+
+FETCH_DECODER = ViewDecoder(ApiKey.FETCH, 20_000_000)
+"""For 400,000 partitions: a partition of a response takes 50 units."""
 
 _Partitions = Mapping[TopicPartition, FetchedPartition]
 
@@ -239,7 +242,7 @@ class ReplicaFetcher:
 
         versions = fetch_versions(asked.values())
         body = await node.request(
-            ApiKey.FETCH, encode, body_decoder(ApiKey.FETCH), versions=versions, timeout_ms=settings.timeout_ms
+            ApiKey.FETCH, encode, FETCH_DECODER, versions=versions, timeout_ms=settings.timeout_ms
         )
         request, version = sent[-1]
         return request, version, body

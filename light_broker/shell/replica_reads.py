@@ -86,7 +86,7 @@ class ReplicaReads:
         *,
         as_bytes: bool = False,
     ) -> ReadResult:
-        """Return where committed records are, which are read while the response is sent, and the others, or all of them, `as_bytes`."""
+        """Return where the records are, which are read while the response is sent, or the records, `as_bytes`."""
         hosted = self._partitions.get(partition)
         if hosted is None:
             return ReadResult(self._partitions.missing(partition))
@@ -94,14 +94,10 @@ class ReplicaReads:
             return ReadResult(ErrorCode.INCONSISTENT_TOPIC_ID)
         try:
             given = Budget(0, is_empty=False) if self._holds_back(partition, params) else budget
-            result, found = hosted.read(request, params, given, self._partitions.now_ms())
-            if found is None or not found.batches.size_bytes:
+            result, batches = hosted.read(request, params, given, self._partitions.now_ms())
+            if batches is None or not batches.size_bytes:
                 return result
-            batches = found.batches
-            if found.is_final and not as_bytes:
-                records: Sized = batches.slice_for(self._partitions.disk_runner(partition))
-            else:
-                records = batches.read()
+            records: Sized = batches.read() if as_bytes else batches.slice_for(self._partitions.disk_runner(partition))
             if params.is_from_follower and self._throttles is not None:
                 self._throttles.add(Side.LEADER, partition, len(records))
             if params.limit is not ReadLimit.LAST_STABLE_OFFSET:

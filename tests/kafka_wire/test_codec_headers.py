@@ -6,7 +6,7 @@ from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import CodecError, RequestHeader
 from tests.cases import case
-from tests.kafka_wire.bodies import versions_of
+from tests.kafka_wire.bodies import UNLIMITED, versions_of
 
 
 @pytest.mark.parametrize("key", list(ApiKey), ids=lambda key: key.message)
@@ -43,7 +43,11 @@ def check_response_header(key: ApiKey, version: int) -> None:
     frame = codec.encode_response(key, version, 5, {})
 
     assert codec.encode("ResponseHeader", int(tagged), {"correlation_id": 5}) == frame[: 5 if tagged else 4]
-    assert codec.decode_response(key, version, frame)[0] == 5
+    correlation_id, body = codec.decode_response(key, version, frame)
+    assert correlation_id == 5
+    assert codec.decode_viewed_response(key, version, memoryview(frame), UNLIMITED) == body
+    with pytest.raises(CodecError, match="1 extra bytes after the message"):
+        codec.decode_viewed_response(key, version, memoryview(frame + b"\0"), UNLIMITED)
 
 
 def test_a_request_without_client_id() -> None:

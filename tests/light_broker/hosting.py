@@ -156,6 +156,6 @@ async def follower_fetches(
 def bytes_of(records: Sized | None) -> bytes:
     """Return the bytes of what a fetch returns, which may be a slice of a file."""
     if isinstance(records, FileSlice):
-        return records.file.read_blocking(records.length, records.offset)
+        return records.read_blocking(records.length, records.offset)
     assert isinstance(records, bytes | memoryview | None), records
     return bytes(records or b"")

@@ -6,7 +6,10 @@ import struct
 
 import pytest
 
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
 from kafka_wire.net.client import Connection, ConnectionFailed, RequestTimedOut
+from kafka_wire.net.connection import ViewDecoder
 from kafka_wire.net.pipeline import MAX_UNANSWERED_REQUESTS
 from kafka_wire.net.server import Peer
 from tests.kafka_wire.net.peers import request, response
@@ -64,6 +67,49 @@ async def test_calls_above_the_limit_of_unanswered_requests_wait(start_server, o
     await calls
 
     assert payloads == seen
+
+
+async def test_long_fields_of_large_responses_are_views_that_are_never_overwritten(
+    start_server, open_connection
+) -> None:
+    """Nothing of them is copied, and no buffer is received into while something views it; a small response is decoded from bytes."""
+    sizes = iter([300_000, 300_000, 300_000, 10])
+
+    async def answer(_peer: Peer, frame: bytes) -> bytes:
+        header = codec.peek_header(frame)
+        size = next(sizes)
+        records = bytes([header.correlation_id]) * size
+        body = {"responses": [{"topic": "orders", "partitions": [{"records": records}]}]}
+        return codec.encode_response(ApiKey.FETCH, 4, header.correlation_id, body)
+
+    connection = await open_connection((await start_server(answer)).port)
+    found = []
+    for _ in range(4):
+        request_of_replica = {"replica_id": 1, "topics": []}
+        call = await connection.start_call(
+            ApiKey.FETCH, request_of_replica, ViewDecoder(ApiKey.FETCH, 1_000), versions=(4, 4)
+        )
+        found.append((await call)["responses"][0]["partitions"][0]["records"])
+
+    assert [type(each) for each in found] == [memoryview, memoryview, memoryview, bytes]
+    assert found == [b"\0" * 300_000, b"\1" * 300_000, b"\2" * 300_000, b"\3" * 10]
+
+
+async def test_a_large_response_with_too_many_elements_ends_the_connection(start_server, open_connection) -> None:
+    """Decoded elements take a multiple of their bytes."""
+
+    async def answer(_peer: Peer, frame: bytes) -> bytes:
+        header = codec.peek_header(frame)
+        body = {"responses": [{"topic": "orders", "partitions": [{}] * 5_000}]}
+        return codec.encode_response(ApiKey.FETCH, 4, header.correlation_id, body)
+
+    connection = await open_connection((await start_server(answer)).port)
+    call = await connection.start_call(
+        ApiKey.FETCH, {"replica_id": 1, "topics": []}, ViewDecoder(ApiKey.FETCH, 1_000), versions=(4, 4)
+    )
+    with pytest.raises(ConnectionFailed, match="more than the limit of 1000 units"):
+        await call
+    assert connection.closed
 
 
 @pytest.mark.parametrize(

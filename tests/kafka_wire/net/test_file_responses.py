@@ -195,6 +195,58 @@ async def test_a_truncated_file_closes_the_connection(segment, start_server, con
     assert server.held_bytes == 0
 
 
+@pytest.mark.parametrize("platform", ["cached", "without cachestat", "without RWF_NOWAIT"], indirect=True)
+@pytest.mark.usefixtures("platform")
+async def test_what_was_cut_and_written_again_is_not_sent(segment, start_server, connect, caplog) -> None:
+    """A leader that becomes a follower truncates its log, and appends what the next leader has (KAFKA-18723)."""
+    server = await start_server(segment.answer)
+    peer = await connect(server)
+    await peer.send_frame(wanted(1, *[(0, len(CONTENT))] * 5))
+    begin = await peer.reader.readexactly(1_000)
+    segment.file.cut(500)
+    segment.path.write_bytes(CONTENT[:500] + bytes(len(CONTENT) - 500))
+    whole = response(1, b"".join([CONTENT, b"|"] * 5))
+    received = begin[SIZE_BYTES:] + await peer.reader.read()
+
+    assert len(received) < len(whole)
+    assert received == whole[: len(received)]
+    (reason,) = [one.reason for one in caplog.records if hasattr(one, "reason")]
+    assert reason.endswith("the file was truncated.")
+
+    later = await connect(server)
+    await later.send_frame(wanted(2, (0, 200_000)))
+    assert await later.read_frame() == response(2, CONTENT[:500] + bytes(199_500) + b"|")
+
+
+@pytest.mark.parametrize(("cuts", "expected"), [([], False), ([100], False), ([99], True), ([99, 100], True)])
+def test_a_slice_is_cut_if_the_file_was_cut_below_its_end_since(cuts: list[int], expected: bool, segment) -> None:
+    """Cuts before do not concern it."""
+    segment.file.cut(50)
+    part = FileSlice(segment.file, 0, 100, segment.run)
+    for position in cuts:
+        segment.file.cut(position)
+
+    assert part.is_cut() is expected
+
+
+async def test_a_cold_read_during_which_its_slice_is_cut_is_not_sent(
+    segment, start_server, connect, monkeypatch
+) -> None:
+    """The disk thread may have read what was written behind the cut."""
+    monkeypatch.setattr(file_slice, "NOWAIT", None)
+    monkeypatch.setattr(page_cache, "_syscall", None)
+
+    async def cut_before(read) -> bytes:  # type: ignore[no-untyped-def]
+        segment.file.cut(0)
+        return await asyncio.to_thread(read)
+
+    segment.run = cut_before
+    peer = await connect(await start_server(segment.answer))
+    await peer.send_frame(wanted(1, (0, 300_000)))
+
+    assert len(await peer.reader.read()) == 2 * SIZE_BYTES
+
+
 async def test_a_failed_disk_closes_the_connection(segment, start_server, connect, caplog, monkeypatch) -> None:
     """The reason names the file and the position."""
 

@@ -11,7 +11,7 @@ from kafka_log.format.flush_schedule import FlushSettings
 from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.retention import RetentionSettings
 from kafka_wire.errors import ErrorCode
-from kafka_wire.file_slice import FileSlice
+from kafka_wire.file_slice import FileSlice, SliceUnreadable
 from kafka_wire.records import decode_batches
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import ControlPlaneError, IsrAnswer, IsrProposal
@@ -223,8 +223,8 @@ async def test_a_fetch_waits_for_its_minimum_of_bytes(tmp_path: Path) -> None:
         assert values(await task) == [b"a", b"a"]
 
 
-async def test_committed_records_are_sent_from_their_file(tmp_path: Path) -> None:
-    """A consumer's are read while the response is sent; a follower gets those that may be truncated as bytes, and the others before them."""
+async def test_records_are_sent_from_their_file(tmp_path: Path) -> None:
+    """They are read while the response is sent: a consumer's up to the high watermark, a follower's up to the log's end."""
     async with hosting(tmp_path, REPLICATED_TOPIC) as broker:
         await append(broker, records("a"))
         await follower_fetches(broker, 1)
@@ -233,8 +233,24 @@ async def test_committed_records_are_sent_from_their_file(tmp_path: Path) -> Non
         behind = await follower_fetches(broker, 0)
         in_sync = await follower_fetches(broker, 1)
 
-        assert [type(each.records) for each in (consumed, behind, in_sync)] == [FileSlice, FileSlice, bytes]
-        assert [values(each) for each in (consumed, behind, in_sync)] == [[b"a"], [b"a"], [b"b"]]
+        assert [type(each.records) for each in (consumed, behind, in_sync)] == [FileSlice] * 3
+        assert [values(each) for each in (consumed, behind, in_sync)] == [[b"a"], [b"a", b"b"], [b"b"]]
+
+
+async def test_a_response_with_records_that_are_truncated_is_not_sent(tmp_path: Path) -> None:
+    """Its follower would get what another leader wrote there (KAFKA-18723). The committed records before them are sent."""
+    async with hosting(tmp_path, REPLICATED_TOPIC) as broker:
+        await append(broker, records("a"))
+        await follower_fetches(broker, 1)
+        await append(broker, records("b"))
+        consumed, uncommitted = await fetch(broker, 0), await follower_fetches(broker, 1)
+        log = broker.replicas.hosted()[ORDERS].log
+        log.truncate_to(1)
+        log.append_as_leader(records("c"), 7)
+
+        assert values(consumed) == [b"a"]
+        with pytest.raises(SliceUnreadable, match="the file was truncated"):
+            values(uncommitted)
 
 
 async def test_a_fetch_without_records_ends_after_its_wait(tmp_path: Path) -> None:
