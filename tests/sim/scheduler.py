@@ -47,12 +47,18 @@ class Scheduler:
                 return True
             self.now_ms, _, action = heapq.heappop(self._queue)
             self.events += 1
-            self._at_once = self._at_once + 1 if self.now_ms == before_ms else 0
-            assert self._at_once < AT_ONCE_MAX, "livelock: simulated time does not advance"
+            if self.now_ms > before_ms:
+                self._at_once = 0
+            self.step()
             action()
         if not done():
             self.now_ms = max(self.now_ms, end_ms)
         return done()
+
+    def step(self) -> None:
+        """Count an event, or a step of one that has many, and fail if there are too many at this time."""
+        self._at_once += 1
+        assert self._at_once <= AT_ONCE_MAX, "livelock: simulated time does not advance"
 
     def trace(self, *facts: object) -> None:
         """Add facts to the trace, whose hash is equal for equal runs."""

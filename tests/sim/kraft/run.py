@@ -81,8 +81,8 @@ def run(seed: int, wishes: Wishes | None = None, *, faults_ms: int = FAULTS_MS) 
 
 @contextmanager
 def _simulated(max_records: int) -> Iterator[None]:
-    """Let batches be small, note which are of one decision, and let nothing depend on how long a computation takes."""
-    append = ActiveTerm._append_parts
+    """Let batches be small, note which are of one decision, count decisions, and let nothing depend on how long a computation takes."""
+    append, process = ActiveTerm._append_parts, ActiveTerm.process
 
     def noted(term: ActiveTerm, *parts: Any, **options: Any) -> int:
         begin = append(term, *parts, **options)
@@ -91,11 +91,18 @@ def _simulated(max_records: int) -> Iterator[None]:
         host.cluster.metadata.appended(term, begin)
         return begin
 
+    def counted(term: ActiveTerm, *begin: Any) -> Any:
+        host = term._quorum
+        assert isinstance(host, ControllerHost)
+        host.cluster.scheduler.step()
+        return process(term, *begin)
+
     with (
         patch.object(follower, "SLICE_S", math.inf),
         patch.object(batches, "MAX_RECORDS", max_records),
         patch.object(payloads, "MAX_RECORDS", max_records),
         patch.object(ActiveTerm, "_append_parts", noted),
+        patch.object(ActiveTerm, "process", counted),
     ):
         yield
 
