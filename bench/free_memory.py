@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 LEFT_FREE_BYTES = 192 * 1024**2
 """About where the kernel begins to drop pages (proc_sys_vm(5), min_free_kbytes)."""
@@ -23,15 +24,15 @@ def occupy_free_memory() -> None:
     """Fill the free memory with pages of a file that has only a hole. They are read once each, so they are the first that the kernel drops."""
     chunks = max(0, _free_bytes() - LEFT_FREE_BYTES) // CHUNK_BYTES
     for begin in itertools.islice(_positions(), chunks):
-        os.sendfile(_null(), _holes(), begin, CHUNK_BYTES)
+        os.sendfile(_null(), _holes().fileno(), begin, CHUNK_BYTES)
 
 
 @functools.cache
-def _holes() -> int:
-    """Return the descriptor of the file. It has no name, so it is gone with this process."""
-    descriptor = os.open(tempfile.gettempdir(), os.O_RDWR | os.O_TMPFILE, 0o600)
-    os.ftruncate(descriptor, FILE_BYTES)
-    return descriptor
+def _holes() -> IO[bytes]:
+    """Return the file. It has no name, so it is gone with this process."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - open until the process ends
+    file.truncate(FILE_BYTES)
+    return file
 
 
 @functools.cache

@@ -36,15 +36,15 @@ LIGHT = 2
 ZOOKEEPER_PEER = "Kafka 3.9, -Xmx96m, C1, class archive"
 SCRIPT_PEER = "Kafka 3.9 with its script's options"
 SCRIPT_OPTIONS = (
-    *(
-        "-Xmx1G",
-        "-Xms1G",
-        "-server",
-        "-XX:+UseG1GC",
-        "-XX:MaxGCPauseMillis=20",
-        "-XX:InitiatingHeapOccupancyPercent=35",
-    ),
-    *("-XX:+ExplicitGCInvokesConcurrent", "-XX:MaxInlineLevel=15", "-Djava.awt.headless=true"),
+    "-Xmx1G",
+    "-Xms1G",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-XX:MaxInlineLevel=15",
+    "-Djava.awt.headless=true",
 )
 """Of kafka-server-start.sh and kafka-run-class.sh."""
 ZOOKEEPER_AT_LEAST, START_S = 5.0, 1.0

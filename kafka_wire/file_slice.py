@@ -75,13 +75,16 @@ class SharedFile:
                 os.posix_fadvise(self.descriptor, position, READ_AHEAD_BYTES, os.POSIX_FADV_WILLNEED)
             data = os.pread(self.descriptor, size, position)
         except OSError as error:
-            raise self.unreadable(position, error.strerror) from error
+            raise self._unreadable(position, error.strerror) from error
         if not data:
-            raise self.unreadable(position, "the file was truncated")
+            raise self.truncated(position)
         return data
 
-    def unreadable(self, position: int, reason: str | None) -> SliceUnreadable:
-        """Return the error of a failed read."""
+    def truncated(self, position: int) -> SliceUnreadable:
+        """Return the error of a read of bytes that the file had."""
+        return self._unreadable(position, "the file was truncated")
+
+    def _unreadable(self, position: int, reason: str | None) -> SliceUnreadable:
         return SliceUnreadable(f"Failed to read {self.name} at byte offset {position}: {reason}.")
 
 
@@ -108,11 +111,15 @@ class FileSlice:
         cuts = self.file.cuts
         return len(cuts) > self._cut_count and min(cuts[self._cut_count :]) < self.offset + self.length
 
+    def read_cached(self, into: memoryview, position: int) -> int:
+        """Read a part as SharedFile.read_cached. Returns 0 also if the slice was cut."""
+        return 0 if self.is_cut() else self.file.read_cached(into, position)
+
     def read_blocking(self, size: int, position: int) -> bytes:
         """Read a part as SharedFile.read_blocking. Raises SliceUnreadable also if the slice was cut, before or while it is read."""
         data = self.file.read_blocking(size, position)
         if self.is_cut():
-            raise self.file.unreadable(position, "the file was truncated")
+            raise self.file.truncated(position)
         return data
 
     def __len__(self) -> int:

@@ -20,6 +20,7 @@ from kafka_log.files.partition_settings import Checkpoints, PartitionSettings
 from kafka_log.files.pending_flush import PendingFlush
 from kafka_log.files.producer_recovery import ProducerRecovery, rebuild_producers
 from kafka_log.files.producer_snapshots import ProducerSnapshots
+from kafka_log.files.segment import Segment
 from kafka_log.files.transaction_index_file import TransactionIndexFile
 from kafka_log.format.batches import CheckedAppend, appendable_bytes, parts_of_batches
 from kafka_log.format.flush_schedule import is_flush_due_by_messages, is_flush_due_by_time
@@ -213,18 +214,19 @@ class PartitionLog:
         """Return the aborted transactions with records from `fetch_offset` on and below `upper_bound_offset`."""
         found: list[AbortedTransaction] = []
         for segment, end_offset in zip(self.log.segments, self._segment_ends(), strict=True):
-            if end_offset <= fetch_offset or segment.has_transactions is False:
+            if end_offset <= fetch_offset or not self._has_transactions(segment):
                 continue
             index = TransactionIndexFile(self.log.folder, segment.base_offset)
-            if segment.has_transactions is None:
-                segment.has_transactions = index.path.exists()
-            if not segment.has_transactions:
-                continue
             collected = index.collect(fetch_offset, upper_bound_offset)
             found += collected.transactions
             if collected.is_complete:
                 break
         return found
+
+    def _has_transactions(self, segment: Segment) -> bool:
+        if segment.has_transactions is None:
+            segment.has_transactions = TransactionIndexFile(self.log.folder, segment.base_offset).path.exists()
+        return segment.has_transactions
 
     # Flushing
 

@@ -167,7 +167,7 @@ class Segment:
         Raises CorruptLogError when the disk cannot read them or the file is too short, and ClosedSegmentError when another thread closes the
         segment. When another thread truncates it, there may be fewer bytes.
         """
-        wanted = min(size_bytes, self.size_bytes - position)
+        wanted = max(0, min(size_bytes, self.size_bytes - position))
         try:
             data = os.pread(self._descriptor, wanted, position)
         except OSError as error:

@@ -91,7 +91,7 @@ class FileChunks:
             piece, left = self._piece, min(len(self._piece) - self._position, FILE_CHUNK_BYTES - filled)
             if isinstance(piece, FileSlice):
                 position = piece.offset + self._position
-                count = 0 if piece.is_cut() else piece.file.read_cached(view[filled : filled + left], position)
+                count = piece.read_cached(view[filled : filled + left], position)
                 if count == 0 and filled == 0:
                     self._buffers.give(buffer)
                     return _cold_read(piece, left, position)

@@ -72,7 +72,7 @@ SESSION_ERRORS = frozenset(
 """Answers of a leader that has another session or none, as after its restart: a full request follows at once."""
 
 FETCH_DECODER = ViewDecoder(ApiKey.FETCH, 20_000_000)
-"""For 400,000 partitions: a partition of a response takes 50 units."""
+"""For 400,000 partitions: one takes 29 units in a response, and 6 for each of its three tagged fields."""
 
 _Partitions = Mapping[TopicPartition, FetchedPartition]
 

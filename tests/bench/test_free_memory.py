@@ -15,8 +15,8 @@ def test_what_is_free_beyond_a_rest_is_filled_with_pages_that_were_not_read_befo
     monkeypatch.setattr(free_memory, "_free_bytes", lambda: LEFT_FREE_BYTES + 2 * CHUNK_BYTES)
     occupy_free_memory()
 
-    assert not is_cached(free_memory._holes(), begin, CHUNK_BYTES)
-    assert is_cached(free_memory._holes(), begin + CHUNK_BYTES, 2 * CHUNK_BYTES)
+    assert not is_cached(free_memory._holes().fileno(), begin, CHUNK_BYTES)
+    assert is_cached(free_memory._holes().fileno(), begin + CHUNK_BYTES, 2 * CHUNK_BYTES)
     assert next(free_memory._positions()) == begin + 3 * CHUNK_BYTES
 
 

@@ -249,6 +249,14 @@ def test_a_read_of_a_file_that_something_else_has_cut_ends_with_an_error(log: Lo
         log.read(log.end_offset - 1, 1_000)
 
 
+def test_a_read_behind_the_end_of_a_segment_is_empty(log: Log) -> None:
+    """Another thread may have truncated the segment since the position was found."""
+    fill(log, 3)
+    segment = log.segments[-1]
+
+    assert segment.read(segment.size_bytes + 1, 100) == b""
+
+
 # Flushing
 
 
