@@ -24,7 +24,7 @@ TIMEOUT_S = 120.0
 """Of requests, and of the last records of a run: some hundred times what a quiet machine takes."""
 RECORDS_AT_ONCE = 10_000
 FETCH_BACKOFF_MS = 10
-"""Pause of a fetch while librdkafka's queue of 64 MB is full. With its default of 1 s the client stands still when a broker is faster."""
+"""Pause of a fetch while librdkafka's queue of 64 MB is full. With its default of 1 s the client pauses when a broker is faster."""
 RETRY_MS = 10
 """Time between two attempts to connect to a broker that is starting."""
 LONG_RUN_BYTES = 32 * 1024**2

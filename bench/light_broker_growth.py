@@ -1,4 +1,4 @@
-"""How the throughput of one light broker and of Kafka 4.3 grows with partitions and connections, with TLS, each compression, and a second core.
+"""Growth of the throughput of one light broker and of Kafka 4.3 with partitions and connections, with TLS, each compression, and a second core.
 
 Partitions and connections are loaded by raw requests (`produce_load`), the rest by librdkafka. Both brokers have a second listener with TLS and
 the same certificate. With one core each, the broker has the first core to itself and the client the second one; otherwise they share both.
@@ -27,7 +27,7 @@ ABOUT = "throughput of the light broker by partitions, connections, TLS, compres
 
 RUNS = 3
 WARM_BYTES, QUICK_WARM_BYTES = 512 * 1024**2, 4 * 1024**2
-"""In each batch size: Kafka's code is compiled by then."""
+"""In each batch size: Kafka's code is compiled after them."""
 RUN_BYTES, QUICK_RUN_BYTES = 128 * 1024**2, 4 * 1024**2
 COUNTS = (1, 100, 1_000)
 """Of partitions, and of connections."""

@@ -1,4 +1,4 @@
-"""How long the light broker's event loop keeps a client waiting while a large topic is compacted and a cold consumer reads it.
+"""Time for which the light broker's event loop keeps a client waiting while a large topic is compacted and a cold consumer reads it.
 
 A process of its own sends ApiVersions every few milliseconds, which the loop answers at once; the time until the answer is the stall, with what the two cores
 of this machine add: the compaction, the consumer and the probe want them as well. Before the consumer begins, the topic's files are

@@ -1,4 +1,4 @@
-"""Two brokers of Kafka 4.3 and a light broker: all that they say to each other and to the controllers goes through a network that can be cut.
+"""Two brokers of Kafka 4.3 and a light broker: all their connections to each other and to the controllers go through a network that can be cut.
 
 The controller is one of Kafka 4.3, or there are several of Steward's, which reach each other directly. Clients reach each broker directly, also one
 that is isolated from the others.

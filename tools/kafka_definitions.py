@@ -1,4 +1,4 @@
-"""What the generated tables of configs have in common: Kafka's definitions as values, and a formatted file as the result.
+"""Common parts of the generated tables of configs: Kafka's definitions as values, and a formatted file as the result.
 
 Leaves out what a table has of them: `extract_topic_configs`, `extract_broker_settings`. Requires a JDK: tools/java/StaticFields.java is run
 from its source.

@@ -120,7 +120,7 @@ _BY_ROW = tuple(name for name in DayMatrices._fields if name not in {"series", "
 
 
 def matrices_of_file(window: Window, cluster_id: str | None, path: str, data: bytes) -> Iterator[DayMatrices]:
-    """Yield the rows of a file, of one cluster or of all; its path says which layout it has. Raises `UnreadableFileError`."""
+    """Yield the rows of a file, of one cluster or of all; its path shows which layout it has. Raises `UnreadableFileError`."""
     for columns in opened(path, data):
         with reading(path):
             found = matrices(window, columns)

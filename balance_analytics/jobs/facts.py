@@ -1,6 +1,6 @@
 """Stage `facts`: samples to hourly facts. A run computes the days that are new, and publishes them in one step (`publishing`).
 
-The manifest of the facts says from which files of samples, and from which rates, each day was computed (`model/new_days.py`). A run
+The manifest of the facts lists from which files of samples, and from which rates, each day was computed (`model/new_days.py`). A run
 without new files reads no samples. Otherwise it computes from the first day with new files to the end, and begins with the state of
 each partition at 23:00 of the day before (`model/day_states.py`). The result is that of one run over all samples.
 

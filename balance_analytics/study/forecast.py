@@ -12,7 +12,7 @@ sum is Student's t with the fit's degrees of freedom, so level(h) +- t95 s sqrt(
 
 Why the days are covered, too: a level that only grows reaches the capacity by day h exactly when level(h) >= capacity. The lower end is the
 first day whose upper bound reaches the capacity: before it, the level did in at most 5 of 100 cases. The upper end is the first day whose
-lower bound does: by then the level has in at least 95. So the interval of days is the inversion of the interval of levels. There
+lower bound does: at that time the level has in at least 95. So the interval of days is the inversion of the interval of levels. There
 is one reading a day, so that the interval begins with a whole day and ends with one.
 
 It is valid as long as the load stays as it was: a new producer, a moved replica or a changed retention is not foreseen.
@@ -47,7 +47,7 @@ METHOD = "least squares on daily growth (drift, weekdays), first passage, Studen
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Readings:
-    """Levels at `days` (float64, ascending, days from any origin); `fit[i]` says whether growth i, to reading i + 1, is fitted."""
+    """Levels at `days` (float64, ascending, days from any origin); `fit[i]` is whether growth i, to reading i + 1, is fitted."""
 
     days: FloatArray
     levels: FloatArray

@@ -1,4 +1,4 @@
-"""What a quorum under faults has shown so far, and what contradicts it: Q1, Q2, Q7 and Q8 of docs/invariants.md.
+"""History of a quorum under faults, and what contradicts it: Q1, Q2, Q7 and Q8 of docs/invariants.md.
 
 Its leaders come from the voters' quorum-state files, its committed records from the logs of Steward voters, which report their high
 watermarks.

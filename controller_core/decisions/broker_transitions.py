@@ -1,6 +1,6 @@
 """Transitions of brokers, features and configurations in KRaft mode.
 
-`transition.apply` calls these functions. What a broker's registration says is kept once: `Cluster.brokers`; the sets `fenced` and
+`transition.apply` calls these functions. The contents of a broker's registration are kept once: `Cluster.brokers`; the sets `fenced` and
 `shutting_down` are derived from it here, for both modes ask them.
 """
 

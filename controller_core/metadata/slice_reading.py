@@ -35,7 +35,7 @@ SLICE_RECORDS = 250
 """Records of a slice: 1 to 5 ms of a controller."""
 
 _NOT_REORDERED = (PartitionRecord, PartitionChangeRecord, RemoveTopicRecord, ClearElrRecord)
-"""Records whose place among the partitions of a batch counts; no snapshot has them beside its columns."""
+"""Records whose place among the partitions of a batch counts; no snapshot has them in addition to its columns."""
 
 _Columns = tuple[npt.NDArray[np.int64], RecordColumns]
 """Offsets, and the records that have them."""

@@ -1,7 +1,7 @@
 """Slices of the metadata log: successive records, or columns of many, and what they do to an image and to a cluster.
 
-Columns take a third of the time of records: they are read (`slice_reading`) where every record is a new state of a partition that needs no
-look at another one.
+Columns take a third of the time of records: they are read (`slice_reading`) where every record is a new state of a partition that depends
+on no other one.
 """
 
 from collections.abc import Iterator

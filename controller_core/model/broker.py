@@ -83,4 +83,4 @@ class BrokerProgress:
     shutdown_offset: int = -1
     """Offset that the other brokers must have read before the broker may shut down; -1 outside controlled shutdown."""
     may_shut_down: bool = False
-    """Whether the broker was told that it may shut down."""
+    """Whether a response has allowed the broker to shut down."""

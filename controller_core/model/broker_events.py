@@ -1,6 +1,6 @@
 """Events of KRaft mode: registrations, heartbeats and directories of brokers, as values.
 
-No event has a time: the shell decides by `quorum_mode.sessions` whether a broker's session is valid, and says so. Where an event needs the end
+No event has a time: the shell decides by `quorum_mode.sessions` whether a broker's session is valid, and the event contains the result. Where an event needs the end
 of the log (`log_end`, the offset of the next record), the loop sets it each time it decides about the event.
 """
 
@@ -98,7 +98,7 @@ class HeartbeatConnectionEnded:
 
 @dataclass(frozen=True, slots=True)
 class AssignReplicasToDirs:
-    """Request of a broker that says in which of its directories replicas are (KIP-858)."""
+    """Request of a broker that reports in which of its directories replicas are (KIP-858)."""
 
     broker: int
     broker_epoch: int

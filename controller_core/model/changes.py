@@ -80,7 +80,7 @@ class HeartbeatObserved:
     broker: int
     metadata_offset: int
     may_shut_down: bool = False
-    """Whether the broker was told that it may shut down."""
+    """Whether a response has allowed the broker to shut down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class BrokerSuspected:
 
 @dataclass(frozen=True, slots=True)
 class BrokerLeaving:
-    """A part of a broker's partitions is taken from it, the rest follows: it gets none meanwhile (KRaft mode). In memory only."""
+    """A part of a broker's partitions is taken from it, the rest follows: it gets none until then (KRaft mode). In memory only."""
 
     broker: int
 

@@ -1,4 +1,4 @@
-"""What a state machine that applies the quorum's log gets next: a snapshot, committed records, or a new leader.
+"""Next delivery to a state machine that applies the quorum's log: a snapshot, committed records, or a new leader.
 
 Source: Kafka's KafkaRaftClient.updateListenersProgress and ListenerContext.
 """

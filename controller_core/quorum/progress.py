@@ -1,4 +1,4 @@
-"""What a leader knows about the replicas that fetch from it, and the high watermark that follows (Kafka's LeaderState)."""
+"""Progress of the replicas that fetch from a leader, and the high watermark that follows from it (Kafka's LeaderState)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What voters report of themselves (UpdateRaftVoter), and the upgrade of kraft.version from 0 to 1 that needs it from all.
+"""Reports of voters on themselves (UpdateRaftVoter), and the upgrade of kraft.version from 0 to 1 that needs it from all.
 
 At kraft.version 0 the log has no voter set: the leader keeps the reports in memory, and each voter sends its own to each new leader.
 """

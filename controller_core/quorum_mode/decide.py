@@ -1,6 +1,6 @@
 """The decision about any event of KRaft mode: a table from events to the functions that decide about them.
 
-Decisions on topics, partitions, moves and elections are shared with ZooKeeper mode; `Cluster.rules` say what differs.
+Decisions on topics, partitions, moves and elections are shared with ZooKeeper mode; `Cluster.rules` specify what differs.
 """
 
 from collections.abc import Callable, Mapping

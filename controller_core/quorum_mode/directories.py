@@ -1,6 +1,6 @@
 """Directories that brokers report for their replicas (AssignReplicasToDirs, KIP-858).
 
-A broker with several log directories chooses one for each new replica, or moves a replica between two, and then says so. If the directory
+A broker with several log directories chooses one for each new replica, or moves a replica between two, and then reports it. If the directory
 has failed in the meantime, the replica leaves leaders and ISRs in the same change.
 
 Source: ReplicationControlManager.handleAssignReplicasToDirs of Kafka 4.3, which needs two records for such a replica.

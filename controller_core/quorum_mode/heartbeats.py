@@ -151,7 +151,7 @@ def _fence(cluster: Cluster, broker: Broker) -> Entered:
 
 
 def decide_fence_broker(cluster: Cluster, event: FenceBroker) -> Decision[None]:
-    """Fence the incarnation whose session expired. Another one may be registered by now."""
+    """Fence the incarnation whose session expired. Another one may already be registered."""
     broker = cluster.brokers.get(event.broker)
     if broker is None or broker.epoch != event.broker_epoch:
         return decision()
@@ -178,7 +178,7 @@ def decide_heartbeat_connection_ended(cluster: Cluster, event: HeartbeatConnecti
 def decide_report_directories(cluster: Cluster, event: ReportDirectories) -> Decision[None]:
     """Move leaders and ISRs off directories that failed, and note failed and cordoned directories.
 
-    A broker without any directory left keeps its registration: no record says so (an empty list means unchanged), and the broker stops.
+    A broker without any directory left keeps its registration: no record can contain that (an empty list means unchanged), and the broker stops.
     """
     broker = cluster.brokers.get(event.broker)
     if broker is None or broker.epoch != event.broker_epoch or not cluster.rules.directories:

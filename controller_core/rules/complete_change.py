@@ -9,7 +9,7 @@ what else differs.
     3. The leader stays if it is in service; else another replica in service, the last known leader or an unclean leader is elected. A
        leader that is not in the ISR is the only member of the new one.
     4. An ISR that would be empty stays, unless the rules allow it.
-    5. The leader epoch grows with a new leader and when a replica is removed, and with a smaller ISR if the rules say so.
+    5. The leader epoch grows with a new leader and when a replica is removed, and with a smaller ISR if the rules require it.
     6. A partition that loses its leader remembers it, until it has a leader again.
     7. Rows in which nothing changes are dropped.
 

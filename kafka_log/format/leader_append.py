@@ -77,7 +77,7 @@ class AppendSettings:
 
 
 class LeaderBatch(NamedTuple):
-    """A batch as it is appended, and what its header says, which the log does not check again.
+    """A batch as it is appended, and the fields of its header, which the log does not check again.
 
     What the checksum covers is a piece of its own: it is copied once from the request, then checked and written.
     """

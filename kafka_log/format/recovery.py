@@ -1,4 +1,4 @@
-"""What happens to a log that ends in damage.
+"""Recovery of a log that ends in damage.
 
 A crash during a write leaves an incomplete batch, or one with a wrong checksum, with nothing valid behind it: it was never flushed, so never
 acknowledged, and is cut off. Where a valid batch follows, a crash is not the reason: the disk returned something else than what was written.

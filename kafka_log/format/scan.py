@@ -1,6 +1,6 @@
 """Check of a segment from its first byte, which also rebuilds its indexes and leader epochs.
 
-Leaves out what happens to a segment that ends in damage: recovery.py. Source: Kafka's LogSegment.recover.
+recovery.py decides about a segment that ends in damage. Source: Kafka's LogSegment.recover.
 """
 
 import struct

@@ -1,4 +1,4 @@
-"""Who signs tokens for an Amazon MSK cluster, and for which region. Regions of China are not supported: MSK has another host name there."""
+"""Identity that signs tokens for an Amazon MSK cluster, and its region. Regions of China are not supported: MSK has another host name there."""
 
 import re
 from dataclasses import dataclass, field

@@ -23,7 +23,7 @@ LEAST_SENT_BYTES = 32 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ColdRead:
-    """A read that blocks: the bytes are not cached, or the platform cannot tell. `run` runs it on a disk thread."""
+    """A read that blocks: the bytes are not cached, or the platform does not report it. `run` runs it on a disk thread."""
 
     read: Callable[[], bytes]
     run: DiskRunner
@@ -45,7 +45,7 @@ class FileChunks:
     def next(self) -> bytes | memoryview | ColdRead | None:
         """Return the next chunk, a read that must be done first (its result goes to `done`), or None at the end.
 
-        A view is valid until the next call; what the transport has not sent by then it has copied, or it still views the buffer.
+        A view is valid until the next call; what the transport has not sent before it, it has copied, or it still views the buffer.
         """
         piece = self._piece
         if piece is None:

@@ -26,7 +26,7 @@ def _longest_s() -> float:
 
 
 def _slowed(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a call that takes longer while the control file says so."""
+    """Return a call that takes longer while the control file requires it."""
 
     def delayed(*arguments: Any) -> Any:
         if longest_s := _longest_s():

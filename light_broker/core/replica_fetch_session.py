@@ -42,7 +42,7 @@ WantedPartitions = Mapping[FetchedName, Wanted]
 
 @dataclass(frozen=True, slots=True)
 class SessionRequest:
-    """What one request says."""
+    """Contents of one request."""
 
     session_id: int
     epoch: int

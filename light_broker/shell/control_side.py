@@ -1,4 +1,4 @@
-"""What the control plane changes in a broker: metadata, roles of partitions, ACLs and credentials; and the settings that follow from it."""
+"""Changes of a broker by the control plane: metadata, roles of partitions, ACLs and credentials; and the settings that follow from it."""
 
 from collections.abc import Mapping
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What clients and coordinators write to partitions that this broker leads: Produce and DeleteRecords.
+"""Writes of clients and coordinators to partitions that this broker leads: Produce and DeleteRecords.
 
 A call changes the logs before its coroutine first waits, so that the requests of a connection take effect in their order. Source: Kafka's
 ReplicaManager.appendRecords and deleteRecords.

@@ -185,7 +185,7 @@ class ReplicaFetcher:
                 self._take(named, state, step)
                 opened = self._context.writes.log_of(named, state.leader_epoch)
             if opened is None:
-                # The replica manager says so too, unless the partition is being made: it is asked for again after the delay.
+                # The replica manager reports it too, unless the partition is being made: it is asked for again after the delay.
                 self._replace(named, state, state.delayed(self._retry_at_ms()))
             else:
                 asked[named] = Asked(state.topic_id, state.leader_epoch, opened)

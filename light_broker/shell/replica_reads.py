@@ -1,4 +1,4 @@
-"""What clients, followers and coordinators read from the partitions on this broker: Fetch, ListOffsets and what describes a log.
+"""Reads of clients, followers and coordinators from the partitions on this broker: Fetch, ListOffsets and descriptions of logs.
 
 Source: Kafka's ReplicaManager.fetchMessages, readFromLog and fetchOffset.
 """

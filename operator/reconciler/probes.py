@@ -1,7 +1,7 @@
 """HTTP server of /healthz and /readyz, in a separate thread so that it answers while the event loop hangs.
 
 /healthz: the event loop runs, no batch takes too long, and the watch delivers what lists have returned.
-/readyz: everything was listed once, or the process waits for a Lease as a standby; the response says which.
+/readyz: everything was listed once, or the process waits for a Lease as a standby; the response names which.
 """
 
 from __future__ import annotations

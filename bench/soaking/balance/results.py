@@ -1,4 +1,4 @@
-"""What a run leaves, as values to compare: rows of the tables that readers see, and the bytes of single files."""
+"""Results of a run, as values to compare: rows of the tables that readers see, and the bytes of single files."""
 
 from __future__ import annotations
 

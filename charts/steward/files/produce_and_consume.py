@@ -1,4 +1,4 @@
-"""What `helm test` runs: produce records to a new topic, consume the same ones, and delete the topic again.
+"""Test that `helm test` runs: produce records to a new topic, consume the same ones, and delete the topic again.
 
     python3 produce_and_consume.py HOST:PORT
 

@@ -4,7 +4,7 @@
     committed batch ──► image, and cluster unless this process is active: its active term has applied the records at the append
     loss of the leadership ──► cluster (rebuilt from the image): what was not committed is gone
 
-All work is done in slices, between which the event loop serves others. Nothing new is delivered meanwhile (`is_busy`). What slices of
+All work is done in slices, between which the event loop serves others. Nothing new is delivered in the meantime (`is_busy`). What slices of
 many records make stays, and is frozen: a collection over it would block the event loop, for 100 ms with 100,000 partitions. Records of an open
 transaction reach the cluster at its end, when it is rebuilt: only the first records of a cluster are in a transaction.
 """
@@ -36,7 +36,7 @@ SLICE_S = 0.002
 
 
 class Role(Protocol):
-    """What the process does beside following the log."""
+    """What the process does in addition to following the log."""
 
     def elected(self, epoch: int) -> None:
         """Begin an active term: everything before the epoch is applied, and the first record of it."""

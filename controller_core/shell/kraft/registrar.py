@@ -28,7 +28,7 @@ from kafka_wire.net.node import Node, NodeSettings
 log = logging.getLogger(__name__)
 
 CHECK_S = 1.0
-"""Between two looks at the metadata: nothing waits for a registration but upgrades of features."""
+"""Between two polls of the metadata: nothing waits for a registration but upgrades of features."""
 
 CLIENT_ID = "steward-controller-registration"
 

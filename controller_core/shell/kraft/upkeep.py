@@ -1,4 +1,4 @@
-"""What an active controller does without a request: sessions that end, idle intervals, unclean elections, preferred leaders.
+"""Tasks of an active controller that need no request: sessions that end, idle intervals, unclean elections, preferred leaders.
 
 Every task runs for one active term.
 """

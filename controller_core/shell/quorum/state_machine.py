@@ -25,7 +25,7 @@ class StateMachine(Protocol):
 
     @property
     def served(self) -> Mapping[ApiKey, Versions]:
-        """Versions of the APIs that it answers, beside those of the quorum or in their place."""
+        """Versions of the APIs that it answers, in addition to those of the quorum or in their place."""
 
     @property
     def handlers(self) -> Mapping[ApiKey, RequestHandler]:

@@ -1,6 +1,6 @@
 """Directories of a broker's replicas, reported to the controller where the metadata has others (KIP-858).
 
-The controller fences the leaders of a failed directory by what it was told last, so it must know where each log is. Reports that fail are
+The controller fences the leaders of a failed directory by the last report, so it must know where each log is. Reports that fail are
 repeated. Source: AssignmentsManager of Kafka.
 """
 

@@ -1,4 +1,4 @@
-"""AssignReplicasToDirs (version 0, KIP-858): a broker says in which of its log directories replicas are."""
+"""AssignReplicasToDirs (version 0, KIP-858): a broker reports in which of its log directories replicas are."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-// kube is all of Kubernetes' programs in one file, a third of their size apart; the name it is called by says which one it is.
+// kube is all of Kubernetes' programs in one file, a third of their size apart; the name it is called by selects one of them.
 package main
 
 import (
