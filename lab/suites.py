@@ -9,7 +9,7 @@
 
 Options apply to every run. Arguments that are files, folders or tests (`tests/lab`, `tests/x.py::test_y`) start one plain run instead.
 
-`--quick` runs only tests that need no JVM, no cluster and no Helm, in three runs side by side: 80 s on two processors. It leaves
+`--quick` runs only tests that need no JVM, no cluster and no Helm, in three runs side by side: a minute on two processors. It leaves
 out tests with one of the marks in `lab.prepare.NEEDS` or with the mark `slow`, and runs few examples of each property.
 
 `--retry-failed`, which CI sets, repeats each failed test that starts processes once, after all runs have ended (lab.retries).
@@ -22,7 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,8 +82,11 @@ CORE = ("tests/controller_core", "tests/kafka_wire", "tests/kafka_zookeeper")
 BROKER = ("tests/kafka_log", "tests/kafka_metadata", "tests/kafka_node", "tests/light_broker", "tests/sim")
 """About a third of these tests."""
 
-OWN_APART = ("mutation_quotas", "old_brokers", "quorum_faults", "secured")
-"""Parts of file names: tests on clusters of their own that are in `apart`, since `own` has the most to do."""
+OWN_APART = ("mixed_cluster", "mutation_quotas", "old_brokers", "quorum_faults", "secured")
+"""Parts of file names: tests on clusters of their own that are in `apart`, since `own` and `shared` have the most to do."""
+
+OWN_WITH_OPERATORS = ("kraft_alone", "light_cluster")
+"""Parts of file names: such tests that are in `operator`."""
 
 WITH_API = ("tests/charts", "tests/steward")
 """Folders with further tests that need a Kubernetes API: they share that of the run `operator`."""
@@ -111,6 +114,7 @@ QUICK_ENVIRONMENT = {"HYPOTHESIS_PROFILE": "brief", "KAFKA_WIRE_EFFORT": "0.1"}
 
 QUICK_OPERATORS = (
     "tests/balance_analytics",
+    "tests/kafka_log",
     "tests/kafka_operator",
     "tests/kafka_zookeeper",
     "tests/reconciler",
@@ -120,17 +124,17 @@ QUICK_OPERATORS = (
 QUICK_BROKER = (
     "tests/controller_core/decisions",
     "tests/controller_core/rules",
-    "tests/kafka_log",
     "tests/kafka_metadata",
     "tests/kafka_node",
     "tests/kafka_wire",
     "tests/light_broker",
+    "tests/sim",
 )
 """Each is about a third of the work of `--quick`, and one of its three runs: a test that waits leaves a processor to the others."""
 
 HELP = f"""usage: make test ARGS="[{QUICK}] [{RETRY_FAILED}] [pytest's options] [files, folders or tests]"
 
-  {QUICK}           only tests that need no JVM, no cluster and no Helm: 80 s on two processors
+  {QUICK}           only tests that need no JVM, no cluster and no Helm: a minute on two processors
   {RETRY_FAILED}    run a failed test that starts processes once more, after the others
   -k reassignment   tests whose names contain a word; pytest --help lists pytest's own options
   tests/kafka_wire/test_schema.py::test_names_are_converted_to_snake_case
@@ -161,12 +165,13 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
     of_operators = {path: text for folder in OF_OPERATORS for path, text in _texts(root, folder).items()}
     live = _marked(of_operators, LIVE)
     with_api = [path for folder in WITH_API for path in _marked(_texts(root, folder), LIVE)]
-    apart = [path for path in live if any(word in path for word in OPERATOR_APART)]
+    apart = _named(live, OPERATOR_APART)
     on_clusters = _texts(root, ON_CLUSTERS)
-    all_own = _marked(on_clusters, OWN_CLUSTERS)
-    shared = [path for path in on_clusters if path not in all_own]
-    own_apart = [path for path in all_own if any(word in path for word in OWN_APART)]
-    own = [path for path in all_own if path not in own_apart]
+    own_apart = _named(on_clusters, OWN_APART)
+    own_with_operators = _named(on_clusters, OWN_WITH_OPERATORS)
+    elsewhere = {*own_apart, *own_with_operators}
+    own = [path for path in _marked(on_clusters, OWN_CLUSTERS) if path not in elsewhere]
+    shared = [path for path in on_clusters if path not in {*own, *elsewhere}]
     # A fixture that only some tests need starts with the first of them and runs to the end: these tests come last.
     own.sort(key=lambda path: ON_STAGE in on_clusters[path])
     shared.sort(key=lambda path: ON_API in on_clusters[path])
@@ -175,17 +180,19 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
     spark = _marked(of_analytics, ON_JVM)
     spark.sort(key=lambda path: ON_KAFKA in of_analytics[path])
     with_operator = [*with_api, *ON_OPERATORS_KAFKA]
-    elsewhere = [f"--ignore={path}" for path in (*with_operator, *JAVA_VOTERS)]
+    not_alone = [f"--ignore={path}" for path in (*with_operator, *JAVA_VOTERS)]
     ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *spark, *CORE, *BROKER, *live)]
     return (
         Part("own", own, live=True),
         Part("shared", shared, live=True),
-        Part("operator", [*(path for path in live if path not in apart), *with_operator], live=True),
+        Part(
+            "operator", [*(path for path in live if path not in apart), *with_operator, *own_with_operators], live=True
+        ),
         Part("apart", [*apart, *own_apart, *JAVA_VOTERS], live=True),
         Part("spark", spark, is_session=True),
-        Part("core", [*CORE, *elsewhere], LOW_PRIORITY),
-        Part("broker", [*BROKER, *elsewhere], LOW_PRIORITY),
-        Part("rest", ["tests", *ignored, *elsewhere], LOW_PRIORITY),
+        Part("core", [*CORE, *not_alone], LOW_PRIORITY),
+        Part("broker", [*BROKER, *not_alone], LOW_PRIORITY),
+        Part("rest", ["tests", *ignored, *not_alone], LOW_PRIORITY),
     )
 
 
@@ -197,6 +204,11 @@ def live_parts(root: Path = ROOT) -> tuple[Part, ...]:
 def _marked(texts: Mapping[str, str], marks: Sequence[str]) -> list[str]:
     """Return the paths of the files whose text has one of the marks."""
     return [path for path, text in texts.items() if any(mark in text for mark in marks)]
+
+
+def _named(paths: Iterable[str], words: Sequence[str]) -> list[str]:
+    """Return the paths that contain one of the words."""
+    return [path for path in paths if any(word in path for word in words)]
 
 
 def _texts(root: Path, folder: str) -> dict[str, str]:

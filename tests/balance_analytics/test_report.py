@@ -90,6 +90,7 @@ def page() -> str:
     return page_of(REPORT, pictures_of(REPORT))
 
 
+@pytest.mark.slow
 def test_every_text_is_escaped(page: str) -> None:
     """Names of topics, racks and clusters are never markup."""
     tags = Tags(page)
@@ -112,6 +113,7 @@ def test_the_page_has_no_external_resources(page: str) -> None:
     assert not re.search(r"url\(|@import", page)
 
 
+@pytest.mark.slow
 def test_every_picture_has_a_text_alternative_and_a_source(page: str) -> None:
     """The page also has the source of each resource."""
     pictures = pictures_of(REPORT)

@@ -58,6 +58,7 @@ def moments_of_a_compaction(day: Path) -> list[tuple[int, bool]]:
     return seen
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_at_any_step_loses_and_doubles_no_row(day: Path) -> None:
     """Before and after every step. The next run finishes the work, and later nothing but one file is left."""
     before = rows(day)
@@ -80,6 +81,7 @@ def test_a_process_that_ends_at_any_step_loses_and_doubles_no_row(day: Path) -> 
         assert sorted(one for path in visible(copy) for one in rows_in(path)) == sorted(before)
 
 
+@pytest.mark.slow
 def test_two_samplers_that_compact_the_same_day_lose_no_row(day: Path) -> None:
     """The second one runs as a whole at any step of the first."""
     before = rows(day)

@@ -200,6 +200,7 @@ async def test_a_silent_broker_does_not_delay_a_sample_past_the_request_timeout(
     assert column(found.samples, "end_offset", "payments") == [7, UNKNOWN]
 
 
+@pytest.mark.slow
 async def test_metadata_is_read_from_another_broker_if_one_is_silent() -> None:
     """Within the same sample."""
     async with linked(settings=NodeSettings(request_timeout_ms=300)) as (cluster, client):

@@ -77,6 +77,7 @@ def files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
+@pytest.mark.slow
 async def test_the_topic_contains_every_message_of_a_sample() -> None:
     """In the partition of its key, with the schema's id and the round as timestamp, compressed with gzip."""
     sample = some_samples()
@@ -93,6 +94,7 @@ async def test_the_topic_contains_every_message_of_a_sample() -> None:
     assert decode(found[0][1], found[0][2]).start_offset.tolist() == [10, 10]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("brokers", "factor", "in_sync"), [((1,), 1, "1"), ((1, 2), 2, "1"), ((1, 2, 3, 4), 3, "2")])
 async def test_the_topic_is_created_with_its_settings(brokers: tuple[int, ...], factor: int, in_sync: str) -> None:
     """Partitions and retention as configured, replication factor 3 or the number of brokers, never compacted."""
@@ -145,6 +147,7 @@ async def test_a_batch_is_sent_again_to_the_new_leader(monkeypatch: pytest.Monke
     assert (written.pieces, len(read_back(cluster))) == (40, 40)
 
 
+@pytest.mark.slow
 async def test_a_non_retriable_error_fails_without_retry() -> None:
     """With the broker's error."""
     async with writing() as (cluster, writer):

@@ -20,6 +20,7 @@ SEEDS = range(8)
 FORECAST_SEEDS = range(10)
 
 
+@pytest.mark.slow
 def test_hot_partitions_are_found_and_no_others() -> None:
     """Precision and recall of 0.95 and more, over all seeds together."""
     hits = found = planted = 0

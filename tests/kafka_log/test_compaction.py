@@ -49,6 +49,7 @@ def cleaned(session: Session) -> CleanedLog:
     return clean_segments(task)
 
 
+@pytest.mark.slow
 def test_a_round_that_is_killed_at_any_operation_is_undone_or_finished(folder: Path) -> None:
     """LogLoader: the last record of each key is there, no record twice, and the log ends where it ended."""
     session = filled(folder)

@@ -181,6 +181,7 @@ def test_a_whole_snapshot_is_checked_in_parts_of_any_size(tmp_path: Path, chunk_
     assert (start, first) == (0, content_of(9)[: header.size_bytes])
 
 
+@pytest.mark.slow
 def test_a_snapshot_that_is_cut_short_at_any_byte_is_refused(tmp_path: Path) -> None:
     """Also between two batches: the footer is missing."""
     content = content_of(3)
@@ -194,6 +195,7 @@ def test_a_snapshot_that_is_cut_short_at_any_byte_is_refused(tmp_path: Path) -> 
             check_snapshot(reader)
 
 
+@pytest.mark.slow
 def test_a_snapshot_with_any_changed_byte_is_refused(tmp_path: Path) -> None:
     """Except in the epoch of a batch, which has no checksum."""
     content = content_of(1)

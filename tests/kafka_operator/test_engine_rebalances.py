@@ -58,6 +58,7 @@ async def three_known(world: World) -> None:
     await noted(world, **BOTH)
 
 
+@pytest.mark.slow
 @pytest.mark.shows("F21")
 @in_virtual_time
 async def test_brokers_that_are_new_get_one_proposal_that_waits_for_approval() -> None:

@@ -281,6 +281,7 @@ def test_every_plan_arrives_within_its_limits_and_leaves_no_throttle(
     assert before == cluster.settings()
 
 
+@pytest.mark.slow
 @pytest.mark.shows("F18")
 @settings(max_examples=200, deadline=None)
 @given(stories(), NUMBERS, CRASHES, st.integers(0, 40), st.one_of(st.none(), st.integers(0, 40)))
@@ -319,6 +320,7 @@ def test_outside_its_windows_nothing_starts_and_no_throttle_stays_and_it_arrives
     assert before == cluster.settings()
 
 
+@pytest.mark.slow
 @pytest.mark.shows("E17")
 @settings(max_examples=150, deadline=None)
 @given(stories(), NUMBERS, CRASHES, SPANS, st.sampled_from(GuardAction))
@@ -344,6 +346,7 @@ def test_a_guarded_plan_arrives_or_is_rolled_back_and_no_throttle_is_left(
     assert ({}, before) == (cluster.moves, cluster.settings())
 
 
+@pytest.mark.slow
 @pytest.mark.shows("E17")
 @settings(max_examples=100, deadline=None)
 @given(stories(), NUMBERS, CRASHES, st.integers(1, 6), st.integers(0, 60))

@@ -145,6 +145,7 @@ def test_with_a_broken_fixture(broken):
 """
 
 
+@pytest.mark.slow
 def test_failures_are_recorded_with_their_reports(pytester: pytest.Pytester, tmp_path: Path) -> None:
     """Tests that start processes are recognised by their marks and by their behaviour."""
     pytester.makepyfile(test_inner=INNER_TESTS)

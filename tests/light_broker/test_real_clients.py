@@ -54,6 +54,7 @@ def consumed(broker: LightBroker, topic: str, *, count: int = COUNT, **settings:
     return [message.value().decode() for message in messages]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", CODECS)
 def test_librdkafka_produces_and_consumes_with_each_codec(broker: LightBroker, codec: str) -> None:
     """Batches are checked when they are appended, and consumed as they were sent."""
@@ -63,6 +64,7 @@ def test_librdkafka_produces_and_consumes_with_each_codec(broker: LightBroker, c
     assert consumed(broker, topic) == [f"{topic}-{number}" for number in range(COUNT)]
 
 
+@pytest.mark.slow
 def test_librdkafka_produces_idempotently_and_consumes_committed_records(broker: LightBroker) -> None:
     """KIP-98."""
     topic = "rdkafka-idempotent"
@@ -73,6 +75,7 @@ def test_librdkafka_produces_idempotently_and_consumes_committed_records(broker:
     ]
 
 
+@pytest.mark.slow
 def test_batches_that_are_larger_than_a_buffer_are_produced_and_consumed(broker: LightBroker) -> None:
     """Large fields of a request are views of its frame."""
     from confluent_kafka import Producer

@@ -6,6 +6,8 @@ import json
 import urllib.error
 import urllib.request
 
+import pytest
+
 from reconciler.probes import Probes
 
 
@@ -19,6 +21,7 @@ def get(port: int, path: str) -> tuple[int, object]:
             return error.code, json.loads(error.read())
 
 
+@pytest.mark.slow
 def test_healthy_is_one_that_makes_progress_and_ready_one_that_has_seen_everything() -> None:
     """200 or 503, with what is wrong."""
     troubles: dict[str, str | None] = {"loop": None, "loaded": "not yet"}
@@ -38,7 +41,8 @@ def test_healthy_is_one_that_makes_progress_and_ready_one_that_has_seen_everythi
         probes.close()
 
 
-def test_one_that_stands_by_is_ready_and_says_so() -> None:
+@pytest.mark.slow
+def test_a_standby_is_ready_and_its_response_names_it() -> None:
     """Otherwise an upgrade would wait for it forever."""
     probes = Probes("127.0.0.1", 0, health={}, ready={}, notes={"lease": lambda: "standby; operator is held by a"})
     try:

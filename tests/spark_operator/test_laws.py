@@ -73,6 +73,7 @@ def test_there_is_exactly_one_driver_an_attempt(scripts: list[DriverScript], hap
     assert len(attempts) == world.status(APPLICATION).get("attempts", 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from(SCRIPTS), min_size=1, max_size=4), HAPPENINGS)
 def test_no_two_drivers_are_alive_at_once_whoever_deletes_them(

@@ -23,6 +23,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """Prints the page faults of rounds that each take and free some MiB, after as many rounds to warm up."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no mallopt")
 def test_freed_memory_of_requests_is_used_again() -> None:
     """By default each round returns its memory to the kernel, and gets it back with a fault for each page of 4 KiB."""

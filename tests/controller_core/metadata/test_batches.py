@@ -86,6 +86,7 @@ def test_no_batch_has_more_than_8_mib() -> None:
     assert max(sizes) > MAX_BYTES - 40_000
 
 
+@pytest.mark.slow
 def test_a_record_that_fits_no_batch_is_refused() -> None:
     """An ACL, a token or a config has at most 32 KiB a field; a list of replicas is limited by nothing."""
     huge = records.PartitionRecord(0, uuid.UUID(int=1), tuple(range(2_100_000)), (), -1)

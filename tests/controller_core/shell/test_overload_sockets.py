@@ -82,6 +82,7 @@ async def flood(front: Front) -> list[tuple[asyncio.StreamReader, asyncio.Stream
     return connections
 
 
+@pytest.mark.slow
 async def test_no_alter_partition_is_refused_while_the_queue_of_clients_is_full(term: Term, front: Front) -> None:
     """KIP-497: a leader whose AlterPartition is refused does not advance its high watermark, and producers wait."""
     async with asyncio.timeout(TIMEOUT_S):

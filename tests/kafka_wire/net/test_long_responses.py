@@ -28,6 +28,7 @@ async def shared_for_odd(_peer: Peer, frame: bytes) -> bytes | PiecewiseResponse
     return PiecewiseResponse(frame[4:8], SHARED) if frame[-1] % 2 else frame[4:]
 
 
+@pytest.mark.slow
 async def test_many_clients_read_the_same_pieces(start_server, connect) -> None:
     """120 MB of responses from 6 MB of memory: the shared pieces are not counted, so no connection is closed."""
     server = await start_server(shared_for_odd, max_buffered_bytes=CLIENTS * 256 * 1024)

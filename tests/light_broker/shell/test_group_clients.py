@@ -116,6 +116,7 @@ def test_java_consumer_and_kafka_consumer_groups(broker: LightBroker) -> None:
     assert "successful" in deleted
 
 
+@pytest.mark.slow
 @pytest.mark.shows("F63")
 def test_kafka_python_goes_on_where_its_group_was(broker: LightBroker) -> None:
     """An independent client: one member consumes, commits and leaves, the next one has nothing left to read."""
@@ -155,6 +156,7 @@ def test_kafka_python_goes_on_where_its_group_was(broker: LightBroker) -> None:
     assert last == (0, [RECORDS // PARTITIONS] * PARTITIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.shows("F63")
 def test_cooperative_members_keep_what_they_need_not_give_up(
     broker: LightBroker, consumers: Callable[..., Consumer]

@@ -211,6 +211,7 @@ async def test_missing_parents_are_created() -> None:
     assert stored(zookeeper) == {"ips/<default>": {"connection_creation_rate": "1"}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["no session", "unknown", "lost", "always others", "no auth", "garbage"])
 async def test_failed_write_is_reported(how: str) -> None:
     """The error is retriable if a retry may succeed."""

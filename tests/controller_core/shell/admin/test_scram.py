@@ -181,6 +181,7 @@ async def test_only_the_controller_alters_credentials() -> None:
     assert {code for code, _ in answers.values()} == {ErrorCode.NOT_CONTROLLER}
 
 
+@pytest.mark.slow
 async def test_concurrent_change_is_kept() -> None:
     """The alteration is repeated on the new state, a limited number of times."""
     session = Session()
@@ -192,6 +193,7 @@ async def test_concurrent_change_is_kept() -> None:
     assert answers["alice"][0] == ErrorCode.REQUEST_TIMED_OUT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["no session", "lost", "unknown", "no parent", "garbage"])
 async def test_failed_write_is_reported(how: str) -> None:
     """The error is retriable if a retry may succeed."""

@@ -95,6 +95,7 @@ async def test_unreachable_broker_is_skipped_for_a_while(start_brokers, caplog) 
     assert _request_count(brokers[1]) == 1
 
 
+@pytest.mark.slow
 async def test_hung_broker_delays_clients_only_briefly(start_brokers, monkeypatch) -> None:
     """A hung process accepts connections and answers nothing."""
     monkeypatch.setattr(relay, "VERSIONS_TIMEOUT_MS", 500)  # enough for the other broker on a busy machine

@@ -283,6 +283,7 @@ async def test_slices_of_brokers_do_not_wait_for_slices_of_clients(start_front: 
     await client.read_frame()
 
 
+@pytest.mark.slow
 async def test_other_requests_are_answered_between_slices(start_front: StartFront, connect: Connect) -> None:
     """A small request of another client does not wait for the end of a large one."""
     handler = Echo()

@@ -215,6 +215,7 @@ async def test_an_atomic_change_that_is_too_large_is_refused_and_changes_nothing
     assert list(active.controller.cluster.topics) == ["largest"]
 
 
+@pytest.mark.slow
 async def test_the_fence_of_a_broker_with_many_partitions_is_split(
     log: SharedLog, active: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:

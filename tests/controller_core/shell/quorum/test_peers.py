@@ -172,6 +172,7 @@ async def test_a_pre_vote_to_an_older_node_is_an_unsupported_version(asking: Ask
     assert await asking.ask(pre_vote=True) == Response(VOTER, 1, FailedResponse(ErrorCode.UNSUPPORTED_VERSION))
 
 
+@pytest.mark.slow
 async def test_a_node_that_does_not_answer_in_time_is_a_network_error(asking: Asking) -> None:
     """It may be frozen: its connection is open."""
     asking.voter.may_answer.clear()

@@ -93,6 +93,7 @@ async def test_a_voter_keeps_connections_to_the_other_voters(tmp_path: Path, mon
     assert connected == {2, 3}
 
 
+@pytest.mark.slow
 async def test_records_of_the_leader_are_committed_and_equal_on_all_members(three: list[Member]) -> None:
     """Each member has them before the leader counts them, and the logs have the same bytes."""
     leader = await leader_of(three)
@@ -189,6 +190,7 @@ async def test_the_others_elect_a_leader_after_a_crash_and_the_crashed_member_ca
     assert len({member.log_bytes() for member in three}) == 1
 
 
+@pytest.mark.slow
 async def test_a_leader_that_stops_hands_over(three: list[Member]) -> None:
     """EndQuorumEpoch: the others do not wait for their fetch timeout."""
     first = await leader_of(three)

@@ -101,6 +101,7 @@ async def test_an_upgrade_that_is_not_committed_in_time_is_reported(two: list[Me
     assert answer["error_code"] == ErrorCode.REQUEST_TIMED_OUT
 
 
+@pytest.mark.slow
 async def test_a_refused_feature_refuses_the_request(two: list[Member]) -> None:
     """Kafka's words; nothing is upgraded when another feature of the request is refused."""
     leader = await leader_of(two)

@@ -78,6 +78,7 @@ async def test_after_losing_controllership_during_loading_the_process_is_a_stand
     assert len(running.sessions) == 1
 
 
+@pytest.mark.slow
 async def test_lost_controllership_is_acquired_again_when_it_is_available(running: RunningProcess) -> None:
     """In the same session."""
     running.start()
