@@ -31,7 +31,7 @@ def study(folder: Path, *more: str) -> Result | None:
     return run(parser().parse_args(["--facts", f"{folder}/facts", "--out", f"{folder}/out", *more]), NOW_MS).result
 
 
-def test_no_samples_yet_says_what_to_start(tmp_path: Path) -> None:
+def test_an_empty_folder_of_samples_names_what_to_start(tmp_path: Path) -> None:
     """Neither a folder, nor anything in it."""
     with pytest.raises(AnalyticsError, match=r"no samples yet at .*: start `steward sampler`"):
         study(tmp_path, "--samples", f"{tmp_path}/nothing")

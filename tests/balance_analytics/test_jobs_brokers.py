@@ -132,7 +132,7 @@ def test_a_controller_that_holds_no_data_is_no_broker(roles: Any, brokers: set[i
     assert left == [one.what for one in left_out.all()]
 
 
-def test_disks_that_are_not_told_are_left_out() -> None:
+def test_disks_that_are_not_reported_are_left_out() -> None:
     """By an older broker, or one that is away; each by itself."""
     left_out = LeftOuts()
     disks = {1: {"/a": folder(GIB), "/b": folder(None)}, 990: DISKS[990]}

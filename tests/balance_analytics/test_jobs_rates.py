@@ -145,7 +145,7 @@ def studied(folder: Path, stages: str, *more: str) -> tuple[Result | None, dict[
     return result, {(one["topic"], one["partition"], hour): one for one, hour in zip(rows, hours, strict=True)}
 
 
-def test_planted_rates_are_found_again_and_their_source_is_said(spark: SparkSession, folder: Path) -> None:
+def test_planted_rates_and_their_source_are_found(spark: SparkSession, folder: Path) -> None:
     """To the byte in every hour that has them; other hours keep the estimate; twice the same."""
     assert spark is not None
     names = lay_out(LOAD).names

@@ -107,7 +107,7 @@ def test_leader_imbalance_is_counted_as_kafka_counts(pairs: list[tuple[int, int]
 # The median of some topics is as small as a number can be: a load is then infinitely many times the median.
 @pytest.mark.filterwarnings("ignore:overflow encountered in divide:RuntimeWarning")
 @given(st.lists(st.lists(st.floats(0, 1e6), min_size=1, max_size=9), min_size=1, max_size=6), st.integers(1, 12))
-def test_hot_is_what_the_rule_says(topics: list[list[float]], brokers: int) -> None:
+def test_hot_partitions_follow_the_rule(topics: list[list[float]], brokers: int) -> None:
     """The two sentences of the module, partition by partition."""
     loads = [load for topic in topics for load in topic]
     numbers = [number for number, topic in enumerate(topics) for _ in topic]

@@ -63,7 +63,7 @@ def test_a_quiet_disk_has_a_narrow_interval() -> None:
 
 
 @given(st.floats(1, 1e9), st.floats(0, 1e12), st.floats(1.5, 200), st.integers(FEWEST_GROWTHS + 1, 40))
-def test_a_straight_line_is_full_when_it_says(growth: float, base: float, days: float, count: int) -> None:
+def test_a_straight_line_is_full_at_its_time(growth: float, base: float, days: float, count: int) -> None:
     """Without noise the interval is the day itself, or that and a neighbour; rounding adds both neighbours where a day ends."""
     levels = base + growth * np.arange(float(count))
 
@@ -104,7 +104,7 @@ def test_a_full_disk_is_full_today() -> None:
     assert (found.low, found.days, found.high) == (0.0, 0.0, 0.0)
 
 
-def test_a_few_days_say_nothing() -> None:
+def test_a_few_days_give_no_forecast() -> None:
     """Rather no forecast than one from three growths."""
     assert forecast(grown(np.arange(4.0)), 100.0) is None
 

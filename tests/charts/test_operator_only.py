@@ -65,7 +65,7 @@ def test_bootstrap_servers_of_a_command_line_are_separated_by_commas(chart: Char
     assert one(resources, "Cluster", RELEASE)["spec"]["bootstrapServers"] == ["a:9092", "b:9092"]
 
 
-def test_clusters_are_declared_beside_the_charts_own(chart: Chart) -> None:
+def test_clusters_are_declared_in_addition_to_the_charts_own(chart: Chart) -> None:
     """One operator serves both."""
     resources = chart.render({"clusters": [SECURED]})
 
@@ -89,7 +89,7 @@ def test_the_operator_has_no_rights_on_pods_and_nodes(chart: Chart, namespaces: 
     ("clusters", "pods", "managed"),
     [([STOCK], None, False), ([STOCK | PODS], None, True), ([STOCK], True, True), ([STOCK | PODS], False, False)],
 )
-def test_pods_are_managed_where_a_cluster_declares_them_or_a_value_says_so(
+def test_pods_are_managed_where_a_cluster_declares_them_or_a_value_requires_it(
     chart: Chart, clusters: list[dict[str, Any]], pods: bool | None, managed: bool
 ) -> None:
     """A Cluster that is created later needs `operator.pods: true`."""

@@ -44,7 +44,7 @@ def test_names_of_pods_are_published_before_they_are_ready(rendered: list[Resour
 
 
 @pytest.mark.parametrize("name", ["steward-broker", "steward-controller"])
-def test_the_operator_and_nobody_else_replaces_brokers_and_controllers(rendered: list[Resource], name: str) -> None:
+def test_only_the_operator_replaces_brokers_and_controllers(rendered: list[Resource], name: str) -> None:
     """OnDelete updates rolled by the operator; a drain's eviction is refused and the operator moves leaders first."""
     assert one(rendered, "StatefulSet", name)["spec"]["updateStrategy"] == {"type": "OnDelete"}
     assert one(rendered, "PodDisruptionBudget", "steward-broker")["spec"]["maxUnavailable"] == 0
@@ -165,7 +165,7 @@ TEAM = {"namespaceSelector": {"matchLabels": {"team": "orders"}}}
 @pytest.mark.parametrize(
     ("clients", "admitted"), [([], [OWN_NAMESPACE]), ([TEAM], [OWN_NAMESPACE, TEAM]), (["*"], None)]
 )
-def test_the_releases_namespace_is_admitted_and_what_is_named_besides(
+def test_the_releases_namespace_and_named_ones_are_admitted(
     chart: Chart, clients: list[Any], admitted: list[Any] | None
 ) -> None:
     """A client of a plain listener may do everything by Kafka's protocol: all peers are admitted only where values declare it."""

@@ -75,7 +75,7 @@ def test_the_authorizer_has_the_same_super_users_on_both(chart: Chart) -> None:
     assert "--authorizer" in options
 
 
-def test_a_controller_with_a_login_and_without_the_authorizer_says_so(chart: Chart) -> None:
+def test_a_controller_with_a_login_and_without_the_authorizer_is_reported(chart: Chart) -> None:
     """It exits where neither --authorizer nor --no-authorizer is given."""
     assert "--no-authorizer" in arguments(chart.render({"security": SASL}), "StatefulSet", "steward-controller")
 

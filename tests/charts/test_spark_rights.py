@@ -53,7 +53,7 @@ def test_the_operator_may_do_what_it_needs_for_spark_and_nothing_else(
     assert {place for verb, _, name, place in granted(resources, LEASE) if (verb, name) == ("create", "pods")} == {JOBS}
 
 
-def test_the_operator_leaves_the_kinds_of_spark_out_where_a_value_says_so(chart: Chart) -> None:
+def test_the_operator_leaves_the_kinds_of_spark_out_where_a_value_excludes_them(chart: Chart) -> None:
     """Another operator runs the jobs: the namespace and the account of drivers remain, and no right of Steward's operator on them."""
     resources = chart.render({"analytics": {"enabled": True}, "operator": {"spark": {"enabled": False}}})
     settings = OperatorSettings(namespaces=(NAMESPACE,), pods=True, drain=True, own_namespace=NAMESPACE, lease=LEASE)

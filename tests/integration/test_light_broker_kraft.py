@@ -45,7 +45,7 @@ def one(request: pytest.FixtureRequest) -> Iterator[Mixed]:
         yield made
 
 
-def test_both_brokers_are_listed_and_either_one_stands_for_the_controller(one: Mixed) -> None:
+def test_both_brokers_are_listed_and_either_one_represents_the_controller(one: Mixed) -> None:
     """Clients send the controller's requests to a broker, which forwards them (KIP-590). Kafka's broker names one of both at random."""
     metadata = one.admin(one.light.address).list_topics(timeout=PATIENCE_S)
 

@@ -66,7 +66,7 @@ async def test_sizes_are_read_from_all_disks_and_each_broker_speaks_for_itself()
     assert (size_of(P0, sizes_of(found)), size_of(Partition("x", 0), {})) == (5, 0)
 
 
-def test_a_broker_that_refuses_says_why() -> None:
+def test_the_reason_of_a_broker_that_refuses_is_reported() -> None:
     """No right to describe the cluster; or a disk that failed, beside one that did not."""
     refused = brokers.logs_of(logs(code=31))
     assert isinstance(refused, Failure)

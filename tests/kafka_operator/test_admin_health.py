@@ -62,7 +62,7 @@ async def test_the_controller_is_asked_for_everything_and_counts_as_no_broker() 
     assert [node for node, request in connection.requests if request.key is ApiKey.METADATA] == ["controller"]
 
 
-async def test_min_isr_is_asked_for_in_batches_and_a_topic_that_does_not_tell_is_left_out() -> None:
+async def test_min_isr_is_requested_in_batches_and_a_topic_without_an_answer_is_left_out() -> None:
     """Wherever the setting comes from: topic, broker, default."""
     connection = FakeConnection(controller)
     topics = {*map(str, range(1, MAX_TOPICS + 1)), "gone"}

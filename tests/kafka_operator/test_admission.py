@@ -195,7 +195,7 @@ async def test_an_invalid_window_of_an_existing_reassignment_is_only_warned_of()
     assert (allowed, "is not a cron expression" in message) == (True, True)
 
 
-async def test_nobody_is_asked_about_what_was_not_edited() -> None:
+async def test_brokers_are_not_asked_about_fields_that_were_not_edited() -> None:
     """The operator's own finalizer, a label, a status, a deletion, a pause; another namespace than is served."""
     asked = Asked(namespaces=("shop",))
     bad = raw_topic(config={"no.such": "1"})
@@ -235,7 +235,7 @@ async def test_answers_are_counted() -> None:
 
 
 @pytest.mark.parametrize("raw", [{}, {"request": {}}, [], {"request": {"uid": "1", "kind": {"kind": "Pod"}}}], ids=str)
-async def test_what_is_no_review_is_told(raw: Any) -> None:
+async def test_a_request_that_is_no_review_is_refused_with_the_reason(raw: Any) -> None:
     """The server answers 400."""
     with pytest.raises((KeyError, TypeError, ValueError)):
         await Asked().admission.review(raw)

@@ -21,7 +21,7 @@ def at_version(resource: Topic, version: str) -> Topic:
     return replace(resource, metadata=replace(resource.metadata, resource_version=version))
 
 
-def test_the_newest_version_wins_whoever_brings_it() -> None:
+def test_the_newest_version_wins_from_any_source() -> None:
     """A late watch event never hides what we wrote after it."""
     cache = Cache()
     new = at_version(topic(partitions=9), "12")

@@ -116,7 +116,7 @@ def test_a_status_is_read_back_as_it_was_written() -> None:
         (ClusterMetrics(3, 2, 1, offline_examples=(Partition("a", 1),)), "False", "OfflinePartitions", "such as a-1."),
     ],
 )
-def test_health_is_a_condition_beside_ready(
+def test_health_is_a_condition_in_addition_to_ready(
     cluster_metrics: ClusterMetrics, status: str, reason: str, words: str
 ) -> None:
     """Ready says that the cluster answers; Healthy, that nothing is missing. Partitions without a leader are worth an event."""
@@ -199,7 +199,7 @@ async def test_moves_are_asked_for_only_where_something_lacks() -> None:
     assert (len(well.requests), len(unwell.requests)) == (1, 2)
 
 
-async def test_brokers_tell_their_software_by_their_apis() -> None:
+async def test_the_software_of_brokers_is_derived_from_their_apis() -> None:
     """One that does not answer is left out."""
     found = await query_versions(connection(2), (1, 2, 3))
 

@@ -98,7 +98,7 @@ class Place:
         return caught.value.unavailable.reason, caught.value.unavailable.definite
 
 
-async def test_a_missing_cluster_is_said() -> None:
+async def test_a_missing_cluster_is_reported() -> None:
     """ClusterNotFound."""
     assert await Place().reason() == ("ClusterNotFound", True)
 
@@ -145,7 +145,7 @@ async def test_a_dead_cluster_costs_one_attempt_for_all() -> None:
     assert await place.look() == ClusterSeen("abc", 1, (1,))
 
 
-async def test_a_missing_controller_is_a_passing_trouble() -> None:
+async def test_a_missing_controller_is_a_transient_problem() -> None:
     """A failover; the connection stays open."""
     place = Place()
     place.cache.store(cluster())
@@ -242,7 +242,7 @@ async def test_a_cluster_without_secrets_asks_for_none() -> None:
         ),
     ],
 )
-async def test_what_is_wrong_with_a_secret_is_said(
+async def test_a_problem_of_a_secret_is_reported(
     secret: dict[str, bytes] | None, failure: KubeError | None, reason: str, words: str
 ) -> None:
     """A Secret without its key. What happened, to what, and what to do."""

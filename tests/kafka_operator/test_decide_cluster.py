@@ -129,7 +129,7 @@ def test_a_deleted_cluster_outlives_the_topics_that_are_deleted_with_it() -> Non
     assert decide_cluster_deletion(deleted, Dependents(5, 5), RELEASE_AFTER_S) == Release()
 
 
-def test_a_deleted_cluster_waits_briefly_for_topics_that_nobody_deletes() -> None:
+def test_a_deleted_cluster_waits_briefly_for_topics_that_are_not_deleted() -> None:
     """They may be next in a namespace's deletion; if they are not, the Cluster goes."""
     deleted = cluster(deleted=True)
 

@@ -114,7 +114,7 @@ def test_more_pods_are_had_at_once() -> None:
     assert (ScaleTo(THREE, 4), 4) == (step, cluster.status.broker_replicas)
 
 
-def test_pods_that_nobody_counts_are_rolled_all_the_same() -> None:
+def test_pods_without_a_declared_number_are_rolled_too() -> None:
     """spec.brokers.replicas is left out: the StatefulSet's number is its owner's."""
     cluster, step, _ = settle(cluster_with_pods(None), pod_set(pod(0), pod(1, OLD)), health=WELL)
 

@@ -158,7 +158,7 @@ def test_a_plan_that_is_fulfilled_already_completes_without_a_call() -> None:
     assert done.state is State.COMPLETED
 
 
-def test_a_trouble_that_may_pass_is_told_and_waited_for_and_then_final() -> None:
+def test_a_transient_problem_is_reported_and_waited_for_and_then_final() -> None:
     """A Topic that was applied in the same breath is still being created."""
     missing = view(kafka_topic("other"))
 
@@ -254,7 +254,7 @@ def test_cancel_after_the_end_changes_nothing_but_the_observed_generation() -> N
     assert (status.state, status.observed_generation) == (State.COMPLETED, 1)
 
 
-def test_an_unreachable_cluster_is_told_and_the_state_stays() -> None:
+def test_an_unreachable_cluster_is_reported_and_the_state_stays() -> None:
     """It continues from the present state when the cluster is reachable again."""
     away = Unavailable("ClusterUnreachable", "No broker answers.")
 
@@ -265,7 +265,7 @@ def test_an_unreachable_cluster_is_told_and_the_state_stays() -> None:
     assert decide_reassignment_unavailable(at(State.COMPLETED), away, NOW, 0) == Done()
 
 
-def test_events_tell_the_start_and_the_end() -> None:
+def test_events_report_the_start_and_the_end() -> None:
     """Not each step of the progress."""
     started = decide(at(State.PENDING), view(AT_BASE, moves=BOTH_MOVE))
     assert isinstance(started, WriteStatus)

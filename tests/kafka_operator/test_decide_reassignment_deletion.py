@@ -58,7 +58,7 @@ def test_one_that_never_began_goes_at_once() -> None:
     assert decide(deleted(State.PENDING, held=False), view()) == Done()
 
 
-def test_what_cannot_be_known_is_told() -> None:
+def test_unknown_state_is_reported() -> None:
     """Plan and base are gone from their ConfigMaps: it goes, and whatever moves goes on."""
     running = deleted(State.RUNNING)
     kept = replace(running, status=replace(running.status, plan=None, base=None, stored=Stored(("gone",), 1)))

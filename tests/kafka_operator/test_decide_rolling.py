@@ -75,7 +75,7 @@ def test_what_topics_want_is_asked_only_when_all_are_in_sync() -> None:
     assert roll(OLD_PODS, replace(WELL, min_isr=None)) == AskKafka(min_isr=True)
 
 
-def test_a_topic_that_does_not_tell_its_min_isr_is_safe() -> None:
+def test_a_topic_without_a_known_min_isr_is_safe() -> None:
     """Nothing that holds it is replaced."""
     assert held(roll(OLD_PODS, replace(WELL, min_isr={})))[0] == "WouldFallUnderMinIsr"
 
@@ -203,7 +203,7 @@ def test_a_stuck_pod_of_an_old_revision_is_what_is_replaced() -> None:
     assert held(roll(pod_set(pod(0, OLD), pod(1, OLD), stuck), still_in_sync))[0] == "WouldFallUnderMinIsr"
 
 
-def test_without_kafka_only_pods_that_nobody_can_use_are_replaced() -> None:
+def test_without_kafka_only_unusable_pods_are_replaced() -> None:
     """No pod Ready: the first install of an image that does not exist, say."""
     dead = [pod(node_id, OLD, ready=False, since=LONG_AGO) for node_id in range(3)]
 

@@ -30,7 +30,7 @@ def test_as_many_or_more_are_had_at_once(declared: int, standing: int | None) ->
     assert (declared, False) == (found.replicas, found.refused)
 
 
-def test_fewer_need_a_look_at_kafka() -> None:
+def test_fewer_pods_need_a_check_of_kafka() -> None:
     """And stay as many while it cannot be asked."""
     assert scale(2, 3) == AskHolders()
     away = scale(2, 3, Unavailable("ClusterUnreachable", "No broker answers."))
@@ -93,7 +93,7 @@ def test_empty_brokers_may_go() -> None:
     assert (found.replicas, found.refused) == (1, False)
 
 
-def test_what_somebody_else_scaled_in_is_set_back() -> None:
+def test_pods_scaled_in_outside_are_scaled_out_again() -> None:
     """`kubectl scale statefulset`, or a chart rolled back: the StatefulSet has 3, the operator maintains 5."""
     found = scale(5, 5)
 
@@ -104,7 +104,7 @@ def test_what_somebody_else_scaled_in_is_set_back() -> None:
     assert (refused.replicas, refused.reason) == (5, "ScaleInRefused")
 
 
-def test_what_somebody_else_scaled_out_is_looked_at_before_it_goes() -> None:
+def test_pods_scaled_out_outside_are_checked_before_their_removal() -> None:
     """The StatefulSet has 3, 2 are declared and maintained: the third broker may already hold replicas."""
     assert scale(2, 2) == AskHolders()
     held = scale(2, 2, health(partition(0, (0, 2))))

@@ -131,7 +131,7 @@ def test_more_partitions_than_declared_are_reported_and_never_removed() -> None:
     assert "Set spec.partitions to 9." in status.conditions[0].message
 
 
-def test_settings_are_mended_though_the_replication_factor_differs() -> None:
+def test_settings_are_corrected_even_if_the_replication_factor_differs() -> None:
     """One trouble does not hide what can be done."""
     declared = topic(replicationFactor=2, config={"retention.ms": "2"})
 
@@ -146,7 +146,7 @@ def test_a_topic_that_is_being_created_by_kafka_is_waited_for() -> None:
     assert decide_topic(topic(), topic_view(kafka_topic(leader=-1))) == Retry()
 
 
-def test_what_kafka_never_shows_is_told_after_a_while() -> None:
+def test_a_change_that_kafka_never_shows_is_reported_after_a_time() -> None:
     """A wait that a person would notice has a reason."""
     step = decide_topic(topic(origin=TO_CREATE), topic_view(None, applied=True, waited_s=TRANSIENT_ERROR_TIMEOUT_S))
 
@@ -178,7 +178,7 @@ def test_partitions_without_leader_are_named() -> None:
         (Failure(9999, "UNKNOWN", "What is this?"), "KafkaError"),
     ],
 )
-def test_a_refusal_is_told_in_the_brokers_own_words(failure: Failure, reason: str) -> None:
+def test_a_refusal_is_reported_with_the_brokers_message(failure: Failure, reason: str) -> None:
     """Bad input gets a clear error, and is tried again later without a write."""
     declared = topic()
 
@@ -231,7 +231,7 @@ def test_a_controllers_failover_is_waited_for_in_silence() -> None:
     assert ready(written(late).conditions) == ("Unknown", "ControllerUnavailable")
 
 
-def test_events_tell_new_troubles_and_their_end_and_no_first_success() -> None:
+def test_events_report_new_problems_and_their_end_and_no_first_success() -> None:
     """A thousand new Topics are no thousand pieces of news."""
     declared = topic(origin=TO_CREATE)
     success = decide_topic(declared, topic_view(kafka_topic()))

@@ -37,7 +37,7 @@ def test_a_topic_that_moves_is_stopped_before_it_goes() -> None:
 
 
 @pytest.mark.shows("O4")
-def test_a_topic_without_our_finalizer_is_none_of_ours() -> None:
+def test_a_topic_without_the_finalizer_is_not_managed() -> None:
     """O4: no delete of a Kafka topic without the finalizer."""
     assert decide_topic_deletion(topic(deleted=True, held=False), topic_view(kafka_topic())) == Done()
 

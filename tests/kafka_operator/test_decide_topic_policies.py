@@ -119,7 +119,7 @@ def test_a_topic_that_was_observed_and_is_to_be_enforced_is_ours() -> None:
     assert decide_topic(watched, topic_view(kafka_topic())) == Claim(frozenset({"a"}))
 
 
-def test_drift_that_is_mended_is_told_in_an_event() -> None:
+def test_drift_that_is_reverted_is_reported_in_an_event() -> None:
     """When it is seen for the second time: a controller that has just begun may know less than there is."""
     drifted = settled(config={"retention.ms": "1"})
 
@@ -143,7 +143,7 @@ def test_a_changed_spec_is_no_drift() -> None:
     assert step.event is None
 
 
-def test_a_topic_that_was_deleted_by_somebody_else_is_created_anew_with_a_warning() -> None:
+def test_a_topic_that_was_deleted_outside_its_resource_is_recreated_with_a_warning() -> None:
     """Its records are gone."""
     gone = settled(origin=f"created/1/{TOPIC_ID}")
 
@@ -183,7 +183,7 @@ def test_more_than_one_effect_is_checked_by_the_brokers_first() -> None:
     assert not Apply((alter,)).checked_first
 
 
-def test_a_namespace_that_may_not_is_told_before_anything_else() -> None:
+def test_a_namespace_without_permission_is_reported_before_anything_else() -> None:
     """Nothing is claimed, and the conflict with another's Topic is none of its business."""
     refusal = Refusal("NameNotAllowed", "No.")
     view = topic_view(kafka_topic(), refusal=refusal, owner=Key(kinds.TOPIC, "other", "older"))

@@ -134,7 +134,7 @@ async def test_a_pod_leaves_a_node_that_is_cordoned() -> None:
 
 
 @in_virtual_time
-async def test_a_pod_that_never_starts_stops_the_roll_and_a_mended_form_goes_on() -> None:
+async def test_a_pod_that_never_starts_stops_the_roll_and_a_corrected_template_continues_it() -> None:
     """Stuck is a condition and an event; the next revision replaces the stuck pod first."""
     async with settled_pods() as (world, pods):
         pods.starts = False
@@ -213,7 +213,7 @@ async def test_without_rights_or_with_an_api_server_away_nothing_is_done() -> No
 
 
 @in_virtual_time
-async def test_an_operator_that_looks_after_no_pods_says_so() -> None:
+async def test_an_operator_that_manages_no_pods_reports_it() -> None:
     """It was started without --pods."""
     async with running(cluster=False) as world:
         world.kube.apply(declared())

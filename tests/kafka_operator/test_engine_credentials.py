@@ -38,7 +38,7 @@ def guarded(world: World) -> None:
 
 
 @in_virtual_time
-async def test_a_rotated_secret_is_used_at_the_next_look_with_no_restart() -> None:
+async def test_a_rotated_secret_is_used_at_the_next_poll_without_a_restart() -> None:
     """Rotated without a restart; docs/clusters.md names the time."""
     async with running(cluster=False) as world:
         guarded(world)
@@ -56,7 +56,7 @@ async def test_a_rotated_secret_is_used_at_the_next_look_with_no_restart() -> No
 
 
 @in_virtual_time
-async def test_a_wrong_password_is_told_and_the_right_one_taken_up() -> None:
+async def test_a_wrong_password_is_reported_and_the_right_one_is_used() -> None:
     """The Cluster and its Topics say AuthenticationFailed, once; and are Ready again by themselves."""
     async with running(cluster=False) as world:
         guarded(world)

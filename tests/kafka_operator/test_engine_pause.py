@@ -11,7 +11,7 @@ MAIN = Key(kinds.CLUSTER, "shop", "main")
 
 
 @in_virtual_time
-async def test_a_paused_cluster_is_not_looked_at_and_keeps_what_it_said() -> None:
+async def test_a_paused_cluster_is_not_polled_and_keeps_its_status() -> None:
     """Features 32: nothing is done, no news of brokers either; it is shown as it is when it goes on."""
     async with running() as world:
         await world.until(lambda: world.kube.ready(MAIN)[0] == "True")

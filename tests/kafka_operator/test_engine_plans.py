@@ -119,7 +119,7 @@ async def test_a_large_plan_is_kept_in_config_maps_that_go_with_it() -> None:
         assert set(world.kafka.topics["orders"].replicas) == {(1, 2, 3)}
 
 
-def test_plan_and_base_that_are_gone_or_changed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_or_base_that_is_missing_or_changed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without them nothing is moved, and nothing is guessed."""
     monkeypatch.setattr(plan_preparation, "INLINE_PARTITIONS", 1)
 
@@ -281,7 +281,7 @@ GOALS = [
 
 
 @pytest.mark.parametrize(("goal", "reason"), GOALS, ids=lambda value: str(value)[:40])
-def test_a_goal_that_cannot_be_reached_says_so(goal: dict[str, Any], reason: str) -> None:
+def test_a_goal_that_cannot_be_reached_is_reported_with_its_reason(goal: dict[str, Any], reason: str) -> None:
     """A reason, or a proposal that tells what it does not reach; nothing moves."""
 
     async def story() -> None:

@@ -112,7 +112,7 @@ async def test_bad_plans_have_a_reason_each_and_move_nothing() -> None:
 
 
 @in_virtual_time
-async def test_an_overlap_with_a_running_one_is_told_and_moves_nothing() -> None:
+async def test_an_overlap_with_a_running_one_is_reported_and_moves_nothing() -> None:
     """By a Reassignment, or by another tool."""
     async with running() as world:
         world.kafka.move_s = 50
@@ -225,7 +225,7 @@ async def test_an_answer_that_is_lost_is_found_out_by_looking() -> None:
 
 
 @in_virtual_time
-async def test_an_unreachable_cluster_is_told_and_the_move_goes_on() -> None:
+async def test_an_unreachable_cluster_is_reported_and_the_move_continues() -> None:
     """Ready=Unknown meanwhile; the state is kept, and followed when the cluster is back."""
     async with running() as world:
         world.kafka.move_s = 50
@@ -245,7 +245,7 @@ async def test_an_unreachable_cluster_is_told_and_the_move_goes_on() -> None:
 
 @pytest.mark.shows("O9")
 @in_virtual_time
-async def test_moves_that_somebody_cancelled_are_not_begun_again() -> None:
+async def test_moves_that_were_cancelled_outside_are_not_started_again() -> None:
     """O9."""
     async with running() as world:
         world.kafka.move_s = 50

@@ -121,7 +121,7 @@ async def test_a_proposal_that_is_not_what_is_needed_any_more_is_withdrawn() -> 
 
 
 @in_virtual_time
-async def test_a_person_who_cancels_or_deletes_a_proposal_is_heard() -> None:
+async def test_a_cancelled_or_deleted_proposal_stays_so() -> None:
     """What was proposed for these brokers is not proposed again."""
     async with running() as world:
         await three_known(world)
@@ -159,7 +159,7 @@ async def test_nothing_is_made_while_something_moves_and_for_a_cluster_that_is_p
 
 
 @in_virtual_time
-async def test_switched_off_it_says_no_more_of_it_and_on_again_takes_another_name() -> None:
+async def test_disabled_it_is_not_reported_and_enabled_again_it_takes_another_name() -> None:
     """Brokers that hold nothing when it is switched on are new."""
     async with running() as world:
         have(world)
@@ -228,7 +228,7 @@ async def test_scaling_out_and_in_by_itself() -> None:
 
 
 @in_virtual_time
-async def test_a_removal_that_cannot_be_is_told_and_not_tried_for_ever() -> None:
+async def test_an_impossible_removal_is_reported_and_not_retried_forever() -> None:
     """Too few brokers stay for the replicas: one Reassignment that moves nothing, and no other until it is wanted again."""
     async with settled_pods(3) as (world, pods):
         world.kube.apply(scaled(3, approval="Automatic"))

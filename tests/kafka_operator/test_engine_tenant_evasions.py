@@ -117,7 +117,7 @@ async def test_a_move_that_waits_keeps_no_partition_from_the_owner() -> None:
 
 
 @in_virtual_time
-async def test_a_malformed_status_stops_nobody_else() -> None:
+async def test_a_malformed_status_stops_no_other_resource() -> None:
     """One resource whose status cannot be worked with fails alone; others of its Cluster go on."""
     async with running() as world:
         world.kafka.add("orders", [(1, 2, 3)])
@@ -173,7 +173,7 @@ async def test_an_older_topic_of_a_namespace_whose_right_is_gone_keeps_no_name_f
 
 
 @in_virtual_time
-async def test_a_goal_of_another_namespace_that_nobody_approves_holds_up_no_automatic_rebalance() -> None:
+async def test_an_unapproved_goal_of_another_namespace_delays_no_automatic_rebalance() -> None:
     """One Reassignment goes on at a time, and that is the owner's when the other one moves nothing; one without a right never counts."""
     async with running() as world:
         world.kafka.broker_ids = (1, 2, 3)

@@ -219,7 +219,7 @@ async def test_a_forged_status_cancels_no_move_of_the_owner() -> None:
 
 
 @in_virtual_time
-async def test_an_election_after_the_revocation_elects_nobody() -> None:
+async def test_an_election_after_the_revocation_elects_no_leader() -> None:
     """Also one whose status says that it runs."""
     async with running() as world:
         await with_orders(world)

@@ -57,7 +57,7 @@ async def test_a_rule_that_comes_later_is_noticed_at_once() -> None:
 
 
 @in_virtual_time
-async def test_a_topic_that_may_not_be_named_is_in_nobodys_way() -> None:
+async def test_a_topic_with_a_forbidden_name_blocks_no_other_resource() -> None:
     """An older Topic of a namespace that may not have it does not keep the one that may from it."""
     async with running() as world:
         rule = {"namespaces": ["*"], "topicNames": ["${namespace}.*"]}
@@ -124,7 +124,7 @@ async def test_an_edit_while_a_topic_is_being_created_is_bound_as_well() -> None
 
 
 @in_virtual_time
-async def test_nothing_is_said_of_an_unreachable_cluster_to_those_who_may_not_use_it() -> None:
+async def test_an_unreachable_cluster_is_not_reported_to_namespaces_that_may_not_use_it() -> None:
     """Its addresses are none of their business."""
     async with running() as world:
         world.kafka.reachable = False

@@ -65,7 +65,7 @@ async def test_a_throttle_is_set_before_the_first_move_and_gone_after_the_last()
 
 
 @in_virtual_time
-async def test_what_somebody_else_had_set_is_back_in_the_end() -> None:
+async def test_rates_that_were_set_before_are_restored_in_the_end() -> None:
     """Only ours is touched: a rate of before, entries of other partitions, a list of everything."""
     async with running() as world:
         await orders(world)
@@ -117,7 +117,7 @@ def test_a_throttle_is_gone_at_every_end(end: str) -> None:
 
 
 @in_virtual_time
-async def test_a_throttle_below_the_traffic_is_told_with_figures_and_nothing_moves() -> None:
+async def test_a_throttle_below_the_traffic_is_reported_with_figures_and_nothing_moves() -> None:
     """Said before it starts; raised on the way, it goes on."""
     async with running() as world:
         await orders(world)

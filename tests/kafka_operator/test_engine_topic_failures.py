@@ -13,7 +13,7 @@ from tests.reconciler.virtual_time import in_virtual_time
 
 
 @in_virtual_time
-async def test_an_unreachable_cluster_is_told_once_and_retried() -> None:
+async def test_an_unreachable_cluster_is_reported_once_and_retried() -> None:
     """Ready=Unknown, back-off, one event for each resource, a status write each, and no more."""
     async with running() as world:
         await settled_topic(world)
@@ -28,7 +28,7 @@ async def test_an_unreachable_cluster_is_told_once_and_retried() -> None:
 
 
 @in_virtual_time
-async def test_a_missing_cluster_is_told_and_noticed_when_it_comes() -> None:
+async def test_a_missing_cluster_is_reported_and_used_when_it_is_created() -> None:
     """Order of apply does not matter."""
     async with running(cluster=False) as world:
         world.kube.apply(raw_topic())
@@ -67,7 +67,7 @@ async def test_conflicts_and_refusals_of_the_api_server_are_survived() -> None:
 
 
 @in_virtual_time
-async def test_a_foreign_write_between_look_and_write_is_not_lost() -> None:
+async def test_a_foreign_write_between_read_and_write_is_not_lost() -> None:
     """A finalizer that somebody else adds while the topic is dropped stays: the version guards it."""
     async with running() as world:
         await settled_topic(world)

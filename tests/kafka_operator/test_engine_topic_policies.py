@@ -68,7 +68,7 @@ async def test_a_topic_that_only_observes_does_not_block_others() -> None:
 
 
 @in_virtual_time
-async def test_what_is_refused_to_one_that_observes_is_no_trouble_of_the_owner() -> None:
+async def test_a_refusal_to_an_observing_topic_is_no_problem_of_the_owner() -> None:
     """Both in one batch; the owner's change is carried out."""
     async with running() as world:
         await settled_topic(world)
@@ -101,7 +101,7 @@ async def test_a_topic_that_differs_waits_for_consent_and_then_costs_two_writes(
 
 
 @in_virtual_time
-async def test_drift_that_is_mended_is_told_once() -> None:
+async def test_drift_that_is_reverted_is_reported_once() -> None:
     """An event each time that somebody has changed something, none at any other look; no write."""
     async with running() as world:
         await settled_topic(world, config={"retention.ms": "1"})
@@ -115,7 +115,7 @@ async def test_drift_that_is_mended_is_told_once() -> None:
 
 
 @in_virtual_time
-async def test_drift_whose_mending_is_not_seen_at_once_is_told_once_too() -> None:
+async def test_drift_whose_reversal_is_visible_late_is_reported_once_too() -> None:
     """Kafka may show what was mended only later, and the effect is repeated until it does."""
     async with running() as world:
         await settled_topic(world)
@@ -145,7 +145,7 @@ async def test_a_controller_that_knows_too_little_for_a_moment_changes_nothing()
 
 
 @in_virtual_time
-async def test_a_topic_deleted_in_kafka_is_created_anew_with_a_warning() -> None:
+async def test_a_topic_deleted_in_kafka_is_recreated_with_a_warning() -> None:
     """Its records are gone, which somebody has to know."""
     async with running() as world:
         await settled_topic(world)

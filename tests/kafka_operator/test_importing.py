@@ -97,7 +97,7 @@ def test_only_what_is_set_on_a_topic_is_written() -> None:
     assert documents(stream.getvalue()) == [manifest.document]
 
 
-def test_policies_and_a_cluster_elsewhere_are_said_when_they_are_asked_for() -> None:
+def test_policies_and_a_cluster_elsewhere_are_written_when_they_are_requested() -> None:
     """--policy Observe: compared and never changed."""
     selection = ImportSelection(
         "main", cluster_namespace="kafka", policy=Policy.OBSERVE, deletion_policy=DeletionPolicy.PROTECT
@@ -171,7 +171,7 @@ async def test_a_topic_that_moves_is_written_with_the_replicas_that_it_will_have
 
 
 @in_virtual_time
-async def test_what_cannot_be_read_is_told() -> None:
+async def test_unreadable_state_is_reported() -> None:
     """No cluster; no right to see moves (a warning), or settings (the end)."""
     kafka = FakeKafka(Gate())
     kafka.add("orders", [(1, 2, 3)])
@@ -340,7 +340,7 @@ BAD_CONFIGS = [
 
 
 @pytest.mark.parametrize(("properties", "words"), BAD_CONFIGS, ids=lambda value: str(value)[:30])
-def test_a_file_that_cannot_be_used_is_told_by_its_property(properties: dict[str, str], words: str) -> None:
+def test_an_unusable_file_is_reported_by_its_property(properties: dict[str, str], words: str) -> None:
     """And no secret of it is shown."""
     with pytest.raises(ClientConfigError, match=words) as caught:
         security_of(properties)

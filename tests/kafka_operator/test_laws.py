@@ -171,7 +171,7 @@ def test_every_topic_converges_and_then_nothing_is_done(before: Topic, seen: Kaf
 
 
 @given(declared(), shown())
-def test_what_can_be_mended_is_as_declared_in_the_end(before: Topic, seen: KafkaTopic | None) -> None:
+def test_drift_that_can_be_corrected_is_corrected_in_the_end(before: Topic, seen: KafkaTopic | None) -> None:
     """Partitions at least as many; settings of the spec set, those that were ours and are not in it gone."""
     present, settled = converge(before, seen)
 

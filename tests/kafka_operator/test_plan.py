@@ -22,7 +22,7 @@ def check(plan: tuple[Assignment, ...], **others: Any) -> PlanProblem | None:
     return check_plan(plan, **given)
 
 
-def test_a_good_plan_has_no_trouble() -> None:
+def test_a_valid_plan_has_no_problem() -> None:
     """Topic, partitions and brokers are there and nothing moves."""
     assert check(assignments(p0=(2, 3, 4), p1=(4, 3, 2))) is None
 
@@ -39,7 +39,7 @@ def test_a_good_plan_has_no_trouble() -> None:
         (assignments(p0=(2, 3)), {"rivals": {Partition("orders", 0): OTHER}}, "Overlap", "Reassignment other"),
     ],
 )
-def test_each_trouble_has_a_reason_of_its_own(
+def test_each_problem_has_its_own_reason(
     plan: tuple[Assignment, ...], others: dict[str, Any], reason: str, words: str
 ) -> None:
     """Unknown topic, partition or broker, a repeated replica, an overlap: a reason each."""

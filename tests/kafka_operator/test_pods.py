@@ -111,7 +111,7 @@ def test_a_statefulset_that_its_controller_has_not_seen_is_not_believed() -> Non
         ),
     ],
 )
-def test_a_node_is_to_be_left_when_it_is_cordoned_or_an_autoscaler_says_so(spec: dict[str, Any], why: str) -> None:
+def test_a_node_must_be_left_when_it_is_cordoned_or_marked_by_an_autoscaler(spec: dict[str, Any], why: str) -> None:
     """A taint that keeps others away is none of it."""
     assert why == drain_of({"spec": spec})
 

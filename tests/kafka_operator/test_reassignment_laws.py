@@ -387,7 +387,7 @@ def test_a_cancelled_plan_leaves_each_partition_at_one_of_its_ends(
     assert ({}, before) == (cluster.moves, cluster.settings())
 
 
-def test_a_move_that_copies_nothing_waits_for_nobody() -> None:
+def test_a_move_that_copies_nothing_waits_for_no_group() -> None:
     """Another order, or fewer replicas, keep no broker busy; and what somebody else moves counts."""
     plan = tuple(Assignment(Partition("t", index), (2, 1)) for index in range(50))
     base = tuple(Assignment(item.partition, (1, 2)) for item in plan)

@@ -67,7 +67,7 @@ def test_what_has_a_state_or_no_mark_or_is_being_deleted_is_decided_on_as_usual(
     assert decide_started(metadata(old, deleted=NOW), ReassignmentStatus(), NOW) is None
 
 
-def test_an_object_that_is_marked_before_its_first_status_is_told_from_a_copy_by_its_uid() -> None:
+def test_an_object_that_is_marked_before_its_first_status_differs_from_a_copy_by_its_uid() -> None:
     """A SparkApplication whose operator was killed between the mark and the first status goes on."""
     assert decide_started(metadata("uid-r/1/-"), SparkStatus(), NOW, status_follows=True) is None
     assert isinstance(decide_started(metadata("uid-old/1/-"), SparkStatus(), NOW, status_follows=True), WriteStatus)

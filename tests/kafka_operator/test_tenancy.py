@@ -50,7 +50,7 @@ def reason(refusal: Refusal | None) -> str:
         ([{"namespaces": [TEAM], "topicNames": ["a"]}, {"namespaces": ["*"]}], TEAM, "b", "NameNotAllowed"),
     ],
 )
-def test_the_first_rule_that_names_a_namespace_says_which_topics(
+def test_the_first_rule_that_names_a_namespace_defines_its_topics(
     rules: list[dict[str, Any]], namespace: str, name: str, expected: str
 ) -> None:
     """A tenant cannot change another's cluster; the pattern * does not include Kafka's internal topics."""

@@ -73,7 +73,7 @@ def test_a_record_reads_back_as_it_was_written() -> None:
     assert record.to_json()["topics"][0]["leader"] == "9:1,10:1"
 
 
-def test_a_rate_that_somebody_set_meanwhile_stays() -> None:
+def test_a_rate_that_was_set_outside_in_the_meantime_stays() -> None:
     """The operator did not set it, so it does not remove it."""
     record = recorded(None, WISH, EMPTY, NO_OTHERS)
     seen = ThrottleSeen({1: {LEADER_RATE: "77", FOLLOWER_RATE: "500"}, 2: {}}, {"t": {LEADER_REPLICAS: "0:1,8:8"}})

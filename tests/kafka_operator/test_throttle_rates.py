@@ -102,7 +102,7 @@ def test_a_rate_is_always_between_its_ends(
     assert spec.min_bytes_per_second <= rate <= spec.max_bytes_per_second
 
 
-def test_looks_tell_bytes_speed_and_time_left() -> None:
+def test_polls_give_bytes_speed_and_time_left() -> None:
     """Bytes of added replicas alone; speed from the second look on."""
     moved = partitions(BOTH_MOVE)
     first, memory = measure(moved, {P0: {1: 1000, 2: 1000, 3: 100}, P1: {1: 500, 2: 500}}, None, 0, ALIVE)

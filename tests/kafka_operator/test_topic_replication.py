@@ -143,7 +143,7 @@ def test_a_change_that_is_over_leaves_nothing_behind_in_the_status() -> None:
 
 
 @pytest.mark.parametrize("state", [State.FAILED, State.CANCELLED])
-def test_a_change_that_failed_is_told_and_not_tried_again_by_itself(state: State) -> None:
+def test_a_failed_change_is_reported_and_not_retried_automatically(state: State) -> None:
     """Somebody has to do something: delete it, or edit the Topic."""
     declared = topic(replicationFactor=2)
     failed = found(child(FIRST, state, message="No broker 9."))
@@ -158,7 +158,7 @@ def test_a_change_that_failed_is_told_and_not_tried_again_by_itself(state: State
     assert step.name == "orders-rf2-2"
 
 
-def test_a_factor_that_somebody_changed_again_is_changed_back_after_a_while() -> None:
+def test_a_factor_that_was_changed_again_outside_is_changed_back_after_a_time() -> None:
     """Drift of the same generation; metadata may lag behind a change that has just completed."""
     declared = topic(replicationFactor=2)
     over = found(child(FIRST, State.COMPLETED))
@@ -198,7 +198,7 @@ def test_a_factor_that_another_client_lowered_is_raised_again() -> None:
     assert isinstance(decide_topic(settled, lowered), CreateReassignment)
 
 
-def test_a_name_that_somebody_else_has_taken_is_passed_over() -> None:
+def test_a_name_that_another_owner_has_is_skipped() -> None:
     """It is not our Reassignment, and says nothing about ours."""
     taken = found(child(FIRST, State.FAILED, owner=None))
 

@@ -164,7 +164,7 @@ def test_the_operators_process_refuses_what_brokers_of_kafka_4_refuse(
         operator.close()
 
 
-def test_the_operators_process_answers_and_one_that_is_away_is_in_nobodys_way(
+def test_the_operators_process_answers_and_a_missing_one_blocks_no_request(
     api: KubernetesApi, hook: Hook, tmp_path: Path
 ) -> None:
     """No broker answers: a warning. No operator answers: nothing at all (Ignore)."""

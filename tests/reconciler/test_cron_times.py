@@ -127,7 +127,7 @@ def test_macros_are_known(macro: str, expected: str) -> None:
         ("0 0 * * *", "Europe", "tz database"),
     ],
 )
-def test_what_is_no_schedule_is_told_in_words(schedule: str, zone: str, words: str) -> None:
+def test_an_invalid_schedule_is_reported_in_words(schedule: str, zone: str, words: str) -> None:
     """And reads no file but those of the database."""
     with pytest.raises(ScheduleError, match=words):
         read_times(schedule, zone)

@@ -188,7 +188,7 @@ async def test_a_list_is_read_page_by_page(api: tuple[Api, KubeClient]) -> None:
     assert [path.partition("?")[2] for _, path, _, _ in fake.asked] == ["limit=500", "limit=500&continue=next"]
 
 
-async def test_a_list_that_expires_begins_anew(api: tuple[Api, KubeClient]) -> None:
+async def test_a_list_that_expires_starts_again(api: tuple[Api, KubeClient]) -> None:
     """410, a few times."""
     fake, kube = api
     fake.answer(200, {"metadata": {"resourceVersion": "9", "continue": "next"}, "items": [{"n": 1}]})

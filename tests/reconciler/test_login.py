@@ -27,7 +27,7 @@ def kubeconfig(folder: Path, **user: str) -> Path:
     return path
 
 
-async def test_the_kubeconfig_and_its_context_say_where_and_who(tmp_path: Path) -> None:
+async def test_the_kubeconfig_and_its_context_define_server_and_user(tmp_path: Path) -> None:
     """The same for both clients; TLS is verified."""
     path = kubeconfig(tmp_path, token="secret-token")
 
@@ -60,7 +60,7 @@ async def test_a_proxy_of_the_environment_is_used(tmp_path: Path, monkeypatch: p
     assert [has_proxy(url) for url in ("https://one.example:6443", "https://two.example:6443")] == [False, True]
 
 
-async def test_missing_credentials_are_told(tmp_path: Path) -> None:
+async def test_missing_credentials_are_reported(tmp_path: Path) -> None:
     """With the place where they were looked for."""
     with pytest.raises(LoginError, match="nowhere"):
         await configuration(tmp_path / "nowhere", None)

@@ -111,7 +111,7 @@ def test_a_cluster_that_hangs_holds_up_no_other() -> None:
     run_virtually(story())
 
 
-def test_an_error_of_ours_ends_no_loop() -> None:
+def test_an_internal_error_ends_no_loop() -> None:
     """It is logged, and the batch is tried again later."""
 
     async def story() -> None:

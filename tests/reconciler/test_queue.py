@@ -90,7 +90,7 @@ def test_taking_a_name_stops_its_timer() -> None:
     run_virtually(story())
 
 
-def test_a_name_that_stands_for_nothing_is_forgotten() -> None:
+def test_a_name_without_an_object_is_forgotten() -> None:
     """Its resource is gone."""
 
     async def story() -> None:

@@ -109,7 +109,7 @@ async def test_a_review_that_is_not_answered_is_asked_for_again_and_no_other(mon
     assert len(asked) < 2 * len(rights)
 
 
-async def test_with_all_rights_nothing_is_said(reviewer: tuple[list[dict[str, Any]], KubeClient]) -> None:
+async def test_with_all_rights_nothing_is_reported(reviewer: tuple[list[dict[str, Any]], KubeClient]) -> None:
     """It goes on."""
     await require_rights(reviewer[1], needed_rights(OperatorSettings()))
 

@@ -38,7 +38,9 @@ async def post(port: int, authority: Authority, body: bytes) -> tuple[int, Any]:
         return response.status, await response.json() if response.status == HTTPStatus.OK else None
 
 
-async def test_a_review_is_answered_and_what_is_none_is_told(authority: Authority, port: int) -> None:
+async def test_a_review_is_answered_and_any_other_request_is_refused_with_the_reason(
+    authority: Authority, port: int
+) -> None:
     """Bad input never ends it."""
     webhook = Webhook(*authority.sign("webhook", "/CN=webhook"), echo)
     await webhook.start("127.0.0.1", port)

@@ -173,7 +173,7 @@ async def test_a_driver_that_is_gone_is_not_made_again_in_the_same_attempt() -> 
 
 
 @in_virtual_time
-async def test_a_missing_service_account_is_told_and_tried_again_as_the_policy_has_it() -> None:
+async def test_a_missing_service_account_is_reported_and_retried_by_the_policy() -> None:
     """SubmissionFailed is no attempt: no driver was created."""
     async with spark_running() as world:
         world.fake.refusals = [missing_account(), missing_account()]
@@ -303,7 +303,7 @@ async def test_a_paused_application_is_left_alone() -> None:
 
 
 @in_virtual_time
-async def test_an_engine_that_is_switched_off_is_told() -> None:
+async def test_a_disabled_engine_is_reported() -> None:
     """Local runs programs as the operator itself."""
     async with spark_running() as world:
         world.kube.apply(raw_spark(engine="Local"))
@@ -314,7 +314,7 @@ async def test_an_engine_that_is_switched_off_is_told() -> None:
 
 
 @in_virtual_time
-async def test_memory_that_is_none_is_told() -> None:
+async def test_an_invalid_memory_size_is_reported() -> None:
     """A folder of manifests knows no schema."""
     async with spark_running() as world:
         world.kube.apply(raw_spark(driver={"memory": "much"}))

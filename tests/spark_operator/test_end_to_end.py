@@ -146,7 +146,7 @@ def test_a_killed_operator_finds_its_driver_again(jobs: Namespace, kubelet: Kube
     assert kubelet.drivers() == []
 
 
-def test_an_image_that_cannot_be_pulled_and_a_pod_that_may_not_be_are_told(jobs: Namespace, kubelet: Kubelet) -> None:
+def test_an_image_that_cannot_be_pulled_and_a_forbidden_pod_are_reported(jobs: Namespace, kubelet: Kubelet) -> None:
     """A condition and an event that say what and what to do."""
     kubelet.scripts["image"] = NO_IMAGE
     jobs.take(raw_spark("image"))
@@ -188,7 +188,7 @@ def test_a_schedule_starts_what_is_due_late_and_once(jobs: Namespace, kubelet: K
     assert status["lastRunName"] in jobs.kubectl("get", "ssapp", "hourly")
 
 
-def test_a_schedule_that_is_none_is_told(jobs: Namespace) -> None:
+def test_an_invalid_schedule_is_reported(jobs: Namespace) -> None:
     """By condition; the words say what to write."""
     jobs.take(raw_schedule("no-zone", timeZone="Mars/Olympus"))
     jobs.take(raw_schedule("no-time", schedule="61 * * * *"))
@@ -209,7 +209,7 @@ def test_a_period_is_a_schedule(jobs: Namespace) -> None:
     assert "spec.schedule" in jobs.refusal(raw_schedule("none", schedule="@every now"))
 
 
-def test_a_volume_with_an_unsupported_source_besides_is_told(jobs: Namespace) -> None:
+def test_a_volume_with_a_further_unsupported_source_is_reported(jobs: Namespace) -> None:
     """The schema keeps what it does not know, so that the operator sees it: no part of a volume is dropped in silence."""
     jobs.take(raw_spark("two", volumes=[{"name": "data", "emptyDir": {}, "hostPath": {"path": "/"}}]))
 

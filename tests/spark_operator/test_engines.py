@@ -59,7 +59,7 @@ async def test_kubeflows_operator_is_given_its_resource_and_its_status_is_shown(
 
 
 @in_virtual_time
-async def test_what_kubeflows_operator_says_of_a_failure_is_told() -> None:
+async def test_the_message_of_kubeflows_operator_about_a_failure_is_reported() -> None:
     """In its words."""
     async with spark_running() as world:
         world.kube.apply(raw_spark(**HANDED_OVER))
@@ -72,7 +72,7 @@ async def test_what_kubeflows_operator_says_of_a_failure_is_told() -> None:
 
 
 @in_virtual_time
-async def test_suspend_is_handed_on_and_a_lost_resource_is_told() -> None:
+async def test_suspend_is_passed_on_and_a_lost_resource_is_reported() -> None:
     """Both ways; a resource that somebody deleted is not made again."""
     async with spark_running() as world:
         world.kube.apply(raw_spark(**HANDED_OVER))
@@ -100,7 +100,7 @@ async def test_a_resource_that_is_anothers_is_left_alone() -> None:
 
 
 @in_virtual_time
-async def test_an_operator_that_is_not_installed_is_told() -> None:
+async def test_a_missing_operator_is_reported() -> None:
     """The kind is unknown to the API server, or refused."""
     async with spark_running() as world:
         world.fake.refusals = [RefusedError("404 the server could not find the requested resource")] * 5
@@ -165,7 +165,7 @@ async def test_a_local_driver_ends_with_its_application(local: LocalDrivers) -> 
     assert await local.pods(item) == ()
 
 
-async def test_without_spark_submit_that_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_missing_spark_submit_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """And what to install."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("SPARK_HOME", raising=False)

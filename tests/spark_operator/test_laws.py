@@ -76,7 +76,7 @@ def test_there_is_exactly_one_driver_an_attempt(scripts: list[DriverScript], hap
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from(SCRIPTS), min_size=1, max_size=4), HAPPENINGS)
-def test_no_two_drivers_are_alive_at_once_whoever_deletes_them(
+def test_no_two_drivers_are_alive_at_once_even_if_others_delete_them(
     scripts: list[DriverScript], happenings: list[Happening]
 ) -> None:
     """A driver that vanishes before anybody wrote it down may be made again under its name; beside another one, never."""

@@ -28,7 +28,7 @@ def conf(application: SparkApplication, attempt: int = 1) -> dict[str, str]:
     return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
 
 
-def test_a_driver_is_told_its_own_address_twice_and_its_own_name() -> None:
+def test_a_driver_gets_its_own_address_twice_and_its_own_name() -> None:
     """Proven: with a bind address of 0.0.0.0 executors call that and die; by the driver's name they are its own."""
     found = conf(spark(), 3)
 

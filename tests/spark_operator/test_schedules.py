@@ -109,7 +109,7 @@ async def test_allow_has_runs_side_by_side_and_replace_has_one() -> None:
 
 
 @in_virtual_time
-async def test_what_was_missed_while_nobody_looked_starts_once_and_late() -> None:
+async def test_a_run_missed_while_no_operator_was_active_starts_once_and_late() -> None:
     """The operator was away for three hours and a half."""
     async with spark_running() as world:
         world.kube.apply(raw_schedule())
@@ -127,7 +127,7 @@ async def test_what_was_missed_while_nobody_looked_starts_once_and_late() -> Non
 
 
 @in_virtual_time
-async def test_a_run_of_that_name_that_is_anothers_is_told() -> None:
+async def test_a_run_of_that_name_with_another_owner_is_reported() -> None:
     """Never taken over."""
     async with spark_running() as world:
         item = schedule()
@@ -138,7 +138,7 @@ async def test_a_run_of_that_name_that_is_anothers_is_told() -> None:
         assert world.kube.ready(SCHEDULE)[:2] == ("False", "RunNameTaken")
 
 
-def test_more_missed_times_than_a_hundred_are_told_and_the_last_one_runs() -> None:
+def test_more_than_a_hundred_missed_times_are_reported_and_the_last_one_runs() -> None:
     """A CronJob tells of too many, too (getMostRecentScheduleTime)."""
     item = schedule(schedule=MINUTE, created="2025-12-01T00:00:00Z")
     step = decide_schedule(item, ScheduleView(NOW))
@@ -150,7 +150,7 @@ def test_more_missed_times_than_a_hundred_are_told_and_the_last_one_runs() -> No
     assert write_time(NOW) == status.last_schedule_time
 
 
-def test_what_is_later_than_the_deadline_allows_is_left_out_and_told_once() -> None:
+def test_a_run_past_its_deadline_is_skipped_and_reported_once() -> None:
     """By startingDeadlineSeconds."""
     item = schedule(startingDeadlineSeconds=60, status={"lastScheduleTime": "2026-01-01T09:00:00Z"})
     at = NOW + timedelta(minutes=5)
@@ -184,7 +184,7 @@ def test_a_run_that_is_not_written_down_is_not_deleted_as_old() -> None:
     assert isinstance(decide_schedule(item, ScheduleView(NOW, runs=(new,))), CreateRun)
 
 
-def test_why_no_run_is_taken_is_told() -> None:
+def test_the_reason_for_no_run_is_reported() -> None:
     """A template that the schema of applications refuses."""
     trouble = SparkProblem("RunRefused", str(RefusedError("spec.driver.memory")))
     status, event = ended(decide_schedule(schedule(), ScheduleView(NOW, created=trouble)))
@@ -192,7 +192,7 @@ def test_why_no_run_is_taken_is_told() -> None:
     assert event.warning
 
 
-def test_a_schedule_that_is_none_is_told() -> None:
+def test_an_invalid_schedule_is_reported() -> None:
     """In words, and nothing starts."""
     status, event = ended(decide_schedule(schedule(schedule="0 25 * * *"), ScheduleView(NOW)))
     assert ready(status.conditions) == ("False", "InvalidSchedule")

@@ -71,7 +71,7 @@ async def test_the_summary_of_a_driver_that_completed_is_in_the_status() -> None
 
 
 @in_virtual_time
-async def test_a_summary_that_cannot_be_read_is_told_of_once_and_fails_nothing() -> None:
+async def test_an_unreadable_summary_is_reported_once_and_fails_nothing() -> None:
     """It was cut off; the application has completed all the same."""
     async with spark_running() as world:
         world.fake.scripts = [replace(SUCCEEDS, message=message()[:-9])]

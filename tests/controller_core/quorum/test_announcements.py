@@ -107,7 +107,7 @@ def test_a_voter_that_is_no_successor_waits_unless_there_is_none(successors: tup
 
 
 @pytest.mark.parametrize("other", [ReplicaKey(10, UUID(int=3)), ReplicaKey(1, UUID(int=9))])
-def test_an_announcement_for_another_replica_is_news_of_the_leader_all_the_same(other: ReplicaKey) -> None:
+def test_an_announcement_for_another_replica_is_used_for_its_leader(other: ReplicaKey) -> None:
     """KafkaRaftClientTest.testInvalidVoterReplicaBeginQuorumEpochRequest: the leader has an old voter set."""
     ready = ask(unattached(), replace(begin(LEADER, EPOCH), voter=other))
     known = Leadership(EPOCH, LEADER, endpoints(LEADER)[0])
@@ -132,7 +132,7 @@ def test_a_fetch_that_no_replica_sends_is_refused(body: FetchRequest, error: Err
 
 
 @pytest.mark.parametrize(("max_bytes", "expected"), [(1, 1), (100, 100), (2_147_483_647, RESPONSE_BYTES_MAX)])
-def test_a_response_is_as_large_as_the_follower_says_and_not_as_this_nodes_settings(
+def test_a_response_has_the_size_that_the_follower_requests_and_not_that_of_this_nodes_settings(
     max_bytes: int, expected: int
 ) -> None:
     """KafkaRaftClientFetchTest, cases FetchMaxBytes: the read returns at least one batch; a limit bounds memory."""

@@ -141,7 +141,7 @@ def test_a_leader_that_does_not_answer_and_a_server_that_does_not_take_turns() -
     assert [one < 0 for one in sent] == [False, True, False]
 
 
-def test_the_late_answer_of_a_leader_is_not_appended_beside_that_of_the_server() -> None:
+def test_the_late_response_of_a_leader_is_not_appended_after_that_of_the_server() -> None:
     """KafkaRaftClientTest.testObserverHandleRetryFetchToBootstrapServer: both have the same records."""
     ready = following_observer()
     retried = tick(ready.node, NOW_MS + 2000)

@@ -115,7 +115,7 @@ def test_a_lost_candidate_of_kafka_3_backs_off_and_tries_the_next_epoch() -> Non
     assert (again.node.epoch, again.node.state.retries) == (EPOCH + 1, 2)
 
 
-def test_votes_of_a_majority_make_the_leader_on_disk_before_it_says_so() -> None:
+def test_votes_of_a_majority_make_the_leader_on_disk_before_it_announces_itself() -> None:
     """Its first batch follows, and the others are asked to follow."""
     ready = respond(candidate(), OTHER, YES)
 

@@ -133,7 +133,7 @@ def test_a_newer_high_watermark_is_an_answer_from_fetch_18_on() -> None:
     assert waiting.replies == ()
 
 
-def test_a_fetch_waits_as_long_as_it_says() -> None:
+def test_a_fetch_waits_for_its_own_time() -> None:
     """The tick comes in time."""
     waiting = ask(committed(), fetch(OTHER, 4, EPOCH, high_watermark=4))
     at_end = tick(waiting.node, NOW_MS + 500)

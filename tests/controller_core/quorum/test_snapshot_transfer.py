@@ -121,7 +121,7 @@ def test_a_leader_with_a_snapshot_names_it_to_a_follower_that_begins() -> None:
     assert (response.snapshot, response.diverging, response.read) == (KEPT, None, None)
 
 
-def test_a_fetch_that_needs_a_snapshot_or_a_truncation_says_nothing_of_what_is_on_disk() -> None:
+def test_a_fetch_that_needs_a_snapshot_or_a_truncation_acknowledges_nothing() -> None:
     """The offset is of another log: it does not count for the high watermark."""
     node = ask(serving(), fetch(OTHER, 9, 3)).node
 

@@ -40,7 +40,7 @@ def test_a_clients_own_tests_pass_but_for_the_exceptions(suite: Suite, tmp_path:
     assert sum(each.status is Status.PASSED for each in outcomes.values()) >= AT_LEAST[suite]
 
 
-def test_a_report_of_librdkafka_says_how_each_test_ended() -> None:
+def test_a_report_of_librdkafka_lists_the_result_of_each_test() -> None:
     """Its runner is an entry of its own."""
     report = """{"tests": {
         "<MAIN>": {"state": "FAILED", "extra": ""},

@@ -63,7 +63,7 @@ def test_a_fetch_without_enough_records_waits_unless_there_is_other_news(result:
     assert answers_at_once(FetchParams(max_wait_ms=500, min_bytes=10), [result], 9) is at_once
 
 
-def test_a_fetch_that_waits_for_nothing_is_answered_at_once() -> None:
+def test_a_fetch_without_a_wait_is_answered_at_once() -> None:
     """Source: ReplicaManager.fetchMessages."""
     assert answers_at_once(FetchParams(max_wait_ms=0), [ReadResult()], 0)
     assert answers_at_once(FetchParams(max_wait_ms=500), [], 0)

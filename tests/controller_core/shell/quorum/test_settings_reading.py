@@ -220,7 +220,7 @@ def test_a_file_that_is_missing_too_large_or_malformed_is_refused_by_its_name(tm
     ],
     ids=["a third of a session", "of another session", "its setting", "as long as a session"],
 )
-def test_a_disconnected_broker_has_a_third_of_a_session_or_what_its_setting_says(
+def test_a_disconnected_broker_has_a_third_of_a_session_or_the_time_of_its_setting(
     given: dict[str, str], timeout_ms: int
 ) -> None:
     """ADR 57: as long as a session turns the rule off."""
