@@ -32,7 +32,7 @@ settings.register_profile("quick", deadline=None, max_examples=25)
 settings.register_profile("soak", deadline=None, max_examples=400)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
-# kazoo's threads draw from the module `random` at any time, and hypothesis would blame the strategy that it draws from meanwhile.
+# kazoo's threads draw from the module `random` at any time, and hypothesis would blame the strategy that it draws from at that time.
 kazoo.protocol.connection.random = kazoo.retry.random = Random()
 
 

@@ -1,4 +1,4 @@
-"""Bad input ends in a sentence that says what and what to do, or is left out by name while the rest goes on."""
+"""Bad input ends in a message that names it and what to do, or is left out by name while the rest continues."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_an_error_of_spark_is_reported_as_a_sentence(text: str, words: str) -> N
 
 
 def test_files_given_by_hand_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The last line says which file, and the status is 1."""
+    """The last line names the file, and the status is 1."""
     (tmp_path / "a.json").write_text("{")
     (tmp_path / "b.json").write_text(json.dumps({"1": {"disk_bytes": "much"}}))
     (tmp_path / "c.json").write_text(json.dumps({"t": {"messages": 1}}))

@@ -1,4 +1,4 @@
-"""Who counts as a broker, by what Kafka's Java client tells: here a stand-in for it, so that every answer can be given."""
+"""Brokers as reported by Kafka's Java client: here a stand-in for it, so that every answer can be given."""
 
 from __future__ import annotations
 

@@ -143,13 +143,13 @@ def test_messages_are_read_once(
     """A run begins where the last one ended: after retention, in a topic created again, and after days without samples."""
     bootstrap = kafka_cluster.bootstrap()
     place = f"kafka://{bootstrap}/{TOPIC}"
-    said = messages()
-    third = len(said) // 3
+    sent = messages()
+    third = len(sent) // 3
     create(bootstrap)
-    produce(bootstrap, said[:third])
+    produce(bootstrap, sent[:third])
     run(spark, place, tmp_path / "kafka")
     delete_records(bootstrap)
-    produce(bootstrap, said[third : 2 * third])
+    produce(bootstrap, sent[third : 2 * third])
     found = run(spark, place, tmp_path / "kafka")
 
     before = records_read(spark)
@@ -157,7 +157,7 @@ def test_messages_are_read_once(
     assert records_read(spark) == before
 
     create(bootstrap)
-    produce(bootstrap, said[2 * third :])
+    produce(bootstrap, sent[2 * third :])
     assert run(spark, place, tmp_path / "kafka") == (from_parquet, [])
 
     later_ms = NOW_MS + OPEN_MS + 2 * DAY_MS

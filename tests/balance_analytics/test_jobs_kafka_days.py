@@ -153,7 +153,7 @@ def test_whatever_happens_between_runs_over_a_topic_the_facts_are_those_of_one_r
 
 
 def test_landed_samples_of_a_cut_manifest_are_named_and_read_from_the_topic_again(store: TopicStore) -> None:
-    """The manifest before it says from which offset."""
+    """The manifest before it contains the offset."""
     store.add(minutes(1, 600, 620, 1000))
     store.run(2)
     store.add(minutes(2, 600, 620, 3000))

@@ -1,4 +1,4 @@
-"""Prometheus' rates take the place of the estimate where they are given, and their source is said.
+"""Prometheus' rates take the place of the estimate where they are given, with their source.
 
 Source: docs/analytics.md (where each figure comes from).
 """
@@ -36,16 +36,16 @@ RATED = range(2, 20)
 
 
 def planted(topic: str, resource: str, hour: int) -> float:
-    """A topic's rate: nothing that offsets could tell."""
+    """A topic's rate, which offsets do not contain."""
     return 1000.0 * (hour + 1) + (500.0 if resource == "bytes_out" else 0.0) + len(topic)
 
 
 def fact(partition: int, topic: str = "t", minutes: int = 60, **changes: Any) -> tuple[Any, ...]:
     """The fact of a partition in the first hour."""
-    said: dict[str, Any] = dict.fromkeys(column.name for column in FACTS)
-    said |= {"cluster_id": "c", "topic": topic, "partition": partition, "minutes": minutes, "messages_in": 60.0}
-    said |= {"bytes_in": 60.0, "bytes_out": 60.0, "bytes_out_source": "estimate", "source_in": "offsets"}
-    return tuple({**said, **changes}.values())
+    row: dict[str, Any] = dict.fromkeys(column.name for column in FACTS)
+    row |= {"cluster_id": "c", "topic": topic, "partition": partition, "minutes": minutes, "messages_in": 60.0}
+    row |= {"bytes_in": 60.0, "bytes_out": 60.0, "bytes_out_source": "estimate", "source_in": "offsets"}
+    return tuple({**row, **changes}.values())
 
 
 def test_a_topics_rate_is_spread_by_the_first_rule_that_knows(spark: SparkSession) -> None:

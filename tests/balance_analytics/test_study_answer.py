@@ -71,7 +71,7 @@ def test_full_disks_lie_in_their_intervals_in_nine_of_ten_cases() -> None:
 
 
 def test_a_broker_missing_in_half_of_the_hours_is_named_and_not_counted() -> None:
-    """It would make all others look loaded."""
+    """It would let all others appear loaded."""
     asked = question(seeded(1))
     brokers = asked.brokers
     for columns in (brokers.led, brokers.bytes_in):

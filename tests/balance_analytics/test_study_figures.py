@@ -1,4 +1,4 @@
-"""Skew, series, leader imbalance and hot partitions agree with what their definitions say, written down plainly."""
+"""Skew, series, leader imbalance and hot partitions agree with their definitions, written in a simple way."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_growth_that_grows_is_seen_whatever_days_are_counted_from(origin: float)
 
 
 def test_what_does_not_grow_is_never_full() -> None:
-    """Beyond the horizon there is nothing to tell."""
+    """Beyond the horizon there is no forecast."""
     found = forecast(grown(np.full(15, 7e9)), 8e9)
 
     assert found == Forecast(None, None, None, 0.0)

@@ -1,4 +1,4 @@
-"""A sketch of keys is never wrong by more than it says."""
+"""A sketch of keys is never wrong by more than its error bound."""
 
 from __future__ import annotations
 

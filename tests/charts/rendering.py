@@ -1,4 +1,4 @@
-"""The chart rendered by helm, and ways to look at what came out."""
+"""The chart rendered by helm, and ways to inspect the result."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def needed(settings: OperatorSettings) -> Granted:
 
 
 def granted(resources: list[Resource], account: str) -> Granted:
-    """Return what every rule says that is bound to an account."""
+    """Return every rule that is bound to an account."""
     found = set()
     for binding in resources:
         if "roleRef" in binding and account in {subject["name"] for subject in binding["subjects"]}:

@@ -72,7 +72,7 @@ def protected(chart: Chart, api: KubernetesApi) -> Iterator[None]:
 @pytest.mark.shows("F25")
 @pytest.mark.usefixtures("protected")
 def test_a_protected_topic_is_not_deleted_until_it_is_no_longer_protected(api: KubernetesApi) -> None:
-    """Features (e) 7: refused at admission, in words that say what to do; others go as ever."""
+    """Features (e) 7: refused at admission, with a message that names what to do; others are deleted as usual."""
     admin = Admin(api, NAMESPACE)
     admin.take("kept", "Protect")
     admin.take("free", "Retain")

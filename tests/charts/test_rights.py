@@ -1,4 +1,4 @@
-"""Who is given a token, and what it allows: no more than what is needed."""
+"""Accounts with a token, and what it allows: only what is needed."""
 
 from __future__ import annotations
 

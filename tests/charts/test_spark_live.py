@@ -171,12 +171,12 @@ def until_executors(api: KubernetesApi, driver: Driver, holds: Callable[[list[Re
     """Wait until something holds of the executors' pods, and return them."""
     found: list[Resource] = []
 
-    def look() -> bool:
+    def executors_exist() -> bool:
         found[:] = executors(api)
         assert driver.process.poll() is None, driver.words
         return holds(found)
 
-    wait_until(look, timeout_s=PATIENCE_S, what="executors", context=lambda: driver.words[-4000:])
+    wait_until(executors_exist, timeout_s=PATIENCE_S, what="executors", context=lambda: driver.words[-4000:])
     return found
 
 

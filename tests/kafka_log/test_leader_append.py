@@ -34,7 +34,7 @@ def changed(content: bytes, position: int, value: bytes) -> bytes:
 
 
 def lead(content: bytes, settings: AppendSettings | None = None, **arguments: Any) -> LeaderBatch:
-    """Validate a client's batch at offset 100. What is known of the batch is what its bytes say."""
+    """Validate a client's batch at offset 100. Its bytes contain everything that is known of the batch."""
     values: dict[str, Any] = {"base_offset": 100, "leader_epoch": 3, "origin": Origin.CLIENT, "now_ms": NOW_MS}
     made = leader_batch(content, settings or AppendSettings(), **(values | arguments))
     assert [made.batch] == list(read_batches(stored(made)))

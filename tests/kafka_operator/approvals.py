@@ -25,7 +25,7 @@ REASSIGNMENTS: dict[str, tuple[Spec | None, Spec, bool]] = {
     "a digest is removed": ({**GOAL, "approvedDigest": DIGEST}, GOAL, False),
     "a goal becomes automatic": (GOAL, {**GOAL, "approval": "Automatic"}, True),
     "an exact plan no longer waits": ({**PLAN, "approval": "Required"}, PLAN, True),
-    "an automatic plan says so": (PLAN, {**PLAN, "approval": "Automatic"}, False),
+    "an automatic plan": (PLAN, {**PLAN, "approval": "Automatic"}, False),
     "an automatic plan is made to wait": (PLAN, {**PLAN, "approval": "Required"}, False),
     "another field of an approved one is changed": (
         {**GOAL, "approvedDigest": DIGEST},

@@ -39,7 +39,7 @@ class FakeBrokers:
 
     def __init__(self) -> None:
         self.sizes: dict[Partition, int] = {}
-        """Bytes of a whole replica; 0 where it is not said."""
+        """Bytes of a whole replica; 0 where none are given."""
         self.growth: dict[Partition, float] = {}
         """Bytes that a partition's log grows by each second."""
         self.broker_configs: dict[int, dict[str, str]] = {}

@@ -44,7 +44,7 @@ class Fault(StrEnum):
 
 @dataclass
 class FaultyGate(Gate):
-    """A gate that does what `faults` says to the calls of those numbers (from 1)."""
+    """A gate that applies `faults` to the calls of those numbers (from 1)."""
 
     faults: Mapping[int, Fault] = field(default_factory=dict)
 

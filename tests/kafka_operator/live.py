@@ -126,7 +126,7 @@ class Namespace:
         return [(item["type"], item["reason"]) for item in sorted(items, key=_version)]
 
     def until_events(self, name: str, *expected: tuple[str, str]) -> None:
-        """Wait until exactly these events were posted; they come a moment after the status that they tell of."""
+        """Wait until exactly these events were posted; they follow the status that they report."""
         wait_until(
             lambda: self.events(name) == list(expected),
             timeout_s=PATIENCE_S,

@@ -1,4 +1,4 @@
-"""Stories whose users look before they act on: under faults all takes longer, and what never began has another end."""
+"""Stories whose users wait for the state before their next action: under faults everything takes longer, and a plan that never started ends in another way."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from kafka_operator.resources.reassignment import Partition
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """One partition, as a look at all of them needs it: its leader (-1 for none), its replicas in order, how many are in sync."""
+    """One partition as a poll of all needs it: its leader (-1 for none), its replicas in order, the number of those in sync."""
 
     partition: Partition
     leader: int

@@ -1,4 +1,4 @@
-"""A stock Kafka cluster as its owner uses it, beside the operator: topics, data, settings, throttles."""
+"""A stock Kafka cluster as its owner uses it, without the operator: topics, data, settings, throttles."""
 
 from __future__ import annotations
 

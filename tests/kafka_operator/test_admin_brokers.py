@@ -67,7 +67,7 @@ async def test_sizes_are_read_from_all_disks_and_each_broker_speaks_for_itself()
 
 
 def test_the_reason_of_a_broker_that_refuses_is_reported() -> None:
-    """No right to describe the cluster; or a disk that failed, beside one that did not."""
+    """No right to describe the cluster; or one disk that failed and one that did not."""
     refused = brokers.logs_of(logs(code=31))
     assert isinstance(refused, Failure)
     assert refused.code == 31

@@ -88,13 +88,13 @@ def test_versions_are_those_of_the_feature_or_of_the_protocol() -> None:
 
 
 def test_a_status_is_read_back_as_it_was_written() -> None:
-    """Else every look would write it again (O1)."""
-    look = ClusterSnapshot(
+    """Otherwise every poll would write it again (O1)."""
+    snapshot = ClusterSnapshot(
         SEEN,
         ClusterMetrics(10, 1, 0, Imbalance(1, 10, 2, 50), (), (Partition("orders", 1),)),
         Versions(("3.9", "4.0"), "4.0-IV3", None, (("kraft.version", 1),)),
     )
-    step = decide_cluster(cluster(), look, NOW, 0.0)
+    step = decide_cluster(cluster(), snapshot, NOW, 0.0)
     assert isinstance(step, WriteStatus)
     raw = raw_cluster()
     raw["metadata"] |= {"uid": "uid-c", "resourceVersion": "5", "creationTimestamp": CREATED}
@@ -119,7 +119,7 @@ def test_a_status_is_read_back_as_it_was_written() -> None:
 def test_health_is_a_condition_in_addition_to_ready(
     cluster_metrics: ClusterMetrics, status: str, reason: str, words: str
 ) -> None:
-    """Ready says that the cluster answers; Healthy, that nothing is missing. Partitions without a leader are worth an event."""
+    """Ready means that the cluster answers, Healthy that no replica is missing. Partitions without a leader are worth an event."""
     step = decide_cluster(cluster(), ClusterSnapshot(SEEN, cluster_metrics), NOW, 0.0)
     assert isinstance(step, WriteStatus)
     ready, healthy = step.status.conditions

@@ -41,5 +41,5 @@ def test_values_are_compared_as_kafka_parses_them(config_type: str, wanted: str,
 
 
 def test_a_hidden_value_is_never_set_again() -> None:
-    """It cannot be compared; setting it at each look would never end (O7)."""
+    """It cannot be compared; it would be set at each poll (O7)."""
     assert same_value("secret", ConfigValue(None, "PASSWORD"))

@@ -82,19 +82,19 @@ class Place:
         return self.secrets[namespace, name]
 
     def learn(self, version: str = "6", *, deleted: bool = False, **spec: Any) -> None:
-        """Have Cluster `main` say so."""
+        """Change the connection of Cluster `main`."""
         raw = raw_cluster(**spec)
         raw["metadata"] |= {"uid": "uid-c", "resourceVersion": version, "creationTimestamp": CREATED}
         if deleted:
             raw["metadata"] |= {"deletionTimestamp": DELETED, "finalizers": ["foreign"]}
         self.cache.store(read_cluster(raw))
 
-    async def look(self) -> ClusterSeen:
+    async def poll(self) -> ClusterSeen:
         return await self.connections.use(MAIN, lambda admin: admin.describe_cluster())
 
     async def reason(self) -> tuple[str, bool]:
         with pytest.raises(ClusterUnavailableError) as caught:
-            await self.look()
+            await self.poll()
         return caught.value.unavailable.reason, caught.value.unavailable.definite
 
 
@@ -109,7 +109,7 @@ async def test_a_port_that_does_not_exist_is_reported() -> None:
     place.learn(bootstrapServers=["kafka:99999"])
 
     with pytest.raises(ClusterUnavailableError) as caught:
-        await place.look()
+        await place.poll()
     assert caught.value.unavailable == Unavailable(
         "ClusterUnreachable", "spec.bootstrapServers: the bootstrap server 'kafka:99999' is not HOST:PORT."
     )
@@ -121,7 +121,7 @@ async def test_one_connection_serves_all_calls() -> None:
     place.cache.store(cluster())
 
     for _ in range(5):
-        await place.look()
+        await place.poll()
 
     assert [admin.calls for admin in place.admins] == [5]
 
@@ -130,7 +130,7 @@ async def test_a_dead_cluster_costs_one_attempt_for_all() -> None:
     """A thousand Topics do not knock a thousand times; the words name no passing detail."""
     place = Place()
     place.cache.store(cluster())
-    await place.look()
+    await place.poll()
     (admin,) = place.admins
     admin.failure = ClusterUnreachableError("connection refused by broker 7")
     for _ in range(100):
@@ -141,15 +141,15 @@ async def test_a_dead_cluster_costs_one_attempt_for_all() -> None:
     assert admin.calls == 3
     admin.failure = None
     place.now_s += 2 * BACKOFF_CAP_S
-    assert await place.look() == ClusterSeen("abc", 1, (1,))
-    assert await place.look() == ClusterSeen("abc", 1, (1,))
+    assert await place.poll() == ClusterSeen("abc", 1, (1,))
+    assert await place.poll() == ClusterSeen("abc", 1, (1,))
 
 
 async def test_a_missing_controller_is_a_transient_problem() -> None:
     """A failover; the connection stays open."""
     place = Place()
     place.cache.store(cluster())
-    await place.look()
+    await place.poll()
     place.admins[0].failure = ControllerUnavailableError("connection refused")
 
     assert await place.reason() == ("ControllerUnavailable", False)
@@ -161,11 +161,11 @@ async def test_a_refused_call_keeps_the_brokers_words() -> None:
     """CLUSTER_AUTHORIZATION_FAILED."""
     place = Place()
     place.cache.store(cluster())
-    await place.look()
+    await place.poll()
     place.admins[0].failure = CallRefusedError(Failure(31, "CLUSTER_AUTHORIZATION_FAILED", "Not allowed."))
 
     with pytest.raises(ClusterUnavailableError) as caught:
-        await place.look()
+        await place.poll()
 
     assert (caught.value.unavailable.reason, caught.value.unavailable.message) == ("NotAuthorized", "Not allowed.")
 
@@ -174,11 +174,11 @@ async def test_a_changed_address_makes_a_new_connection_and_closes_the_old_one()
     """No restart is needed."""
     place = Place()
     place.cache.store(cluster())
-    await place.look()
+    await place.poll()
     raw = raw_cluster("main", "new:9092")
     raw["metadata"] |= {"uid": "uid-c", "resourceVersion": "99", "creationTimestamp": "2026-01-01T00:00:00Z"}
     place.cache.store(read_cluster(raw))
-    await place.look()
+    await place.poll()
 
     assert [admin.closed for admin in place.admins] == [True, False]
     assert place.admins[1].servers == ("new:9092",)
@@ -195,16 +195,16 @@ async def test_a_login_is_read_from_its_secret_and_rotated_with_no_restart() -> 
     place = Place()
     place.learn(authentication=SCRAM)
     place.secrets[USER] = {"username": b"steward\n", "password": b"first"}
-    await place.look()
+    await place.poll()
     place.now_s += MAX_AGE_S
-    await place.look()
+    await place.poll()
     assert [admin.security for admin in place.admins] == [Security(login=Login("SCRAM-SHA-512", "steward", "first"))]
 
     place.secrets[USER] = {"username": b"steward", "password": b"second"}
-    await place.look()
-    assert len(place.admins) == 1  # it is not looked at again at each call
+    await place.poll()
+    assert len(place.admins) == 1  # it is not read again at each call
     place.now_s += MAX_AGE_S
-    await place.look()
+    await place.poll()
 
     assert place.admins[1].security == Security(login=Login("SCRAM-SHA-512", "steward", "second"))
     assert [admin.closed for admin in place.admins] == [True, False]
@@ -215,7 +215,7 @@ async def test_a_cluster_without_secrets_asks_for_none() -> None:
     """Least privilege: no right on Secrets is needed then."""
     place = Place()
     place.learn(tls={})
-    await place.look()
+    await place.poll()
 
     assert place.asked == 0
     assert [admin.security for admin in place.admins] == [Security(tls=True)]
@@ -253,7 +253,7 @@ async def test_a_problem_of_a_secret_is_reported(
     place.kube_failure = failure
 
     with pytest.raises(ClusterUnavailableError) as caught:
-        await place.look()
+        await place.poll()
 
     assert reason == caught.value.unavailable.reason
     assert words in caught.value.unavailable.message
@@ -265,10 +265,10 @@ async def test_a_token_is_read_from_its_secret_and_replaced_with_it() -> None:
     place = Place()
     place.learn(tls={}, authentication={"type": "OAuthBearer", "secretRef": {"name": "steward"}})
     place.secrets[USER[0], "steward"] = {"token": b"first\n"}
-    await place.look()
+    await place.poll()
     place.secrets[USER[0], "steward"] = {"token": b"second\n"}
     place.now_s += MAX_AGE_S
-    await place.look()
+    await place.poll()
 
     assert [admin.security.login for admin in place.admins] == [BearerToken("first"), BearerToken("second")]
     assert "first" not in repr(place.admins[0].security)
@@ -285,7 +285,7 @@ async def test_a_client_of_a_token_endpoint_is_read_from_its_secrets(authority: 
 
     place.secrets[USER[0], "ca"] = {"pem": authority.certificate.read_bytes()}
     place.now_s += MAX_AGE_S
-    await place.look()
+    await place.poll()
 
     ca = authority.certificate.read_text(encoding="ascii")
     expected = ClientCredentials("https://login.example.org/token", "me", "hunter2", "kafka", ca)
@@ -303,7 +303,7 @@ async def test_an_access_key_of_aws_is_read_from_its_secret() -> None:
     place.learn(tls={}, authentication={"type": "AwsMskIam", "awsMskIam": MSK, "secretRef": {"name": "aws"}})
     place.secrets[USER[0], "aws"] = {"access-key-id": b"AKID\n", "secret-access-key": b"hunter2\n"}
 
-    await place.look()
+    await place.poll()
 
     expected = AwsIdentity("eu-central-1", "AKID", "hunter2", MSK["roleArn"])
     assert place.admins[0].security == Security(tls=True, login=expected)
@@ -317,7 +317,7 @@ async def test_the_operators_aws_identity_is_only_for_namespaces_that_its_option
     place.learn(tls={}, authentication={"type": "AwsMskIam", "awsMskIam": MSK})
 
     with pytest.raises(ClusterUnavailableError) as caught:
-        await place.look()
+        await place.poll()
     assert caught.value.unavailable == Unavailable(
         "AwsIdentityNotAllowed",
         "Clusters of namespace shop may not use the operator's own AWS identity. Name the namespace in "
@@ -343,7 +343,7 @@ async def test_bad_pem_of_a_token_endpoint_names_the_secret_and_the_key() -> Non
     place.secrets[USER[0], "ca"] = {"ca.crt": b"authorities"}
 
     with pytest.raises(ClusterUnavailableError) as caught:
-        await place.look()
+        await place.poll()
     assert caught.value.unavailable == Unavailable(
         "BadSecret",
         "Key ca.crt of Secret shop/ca: not a certificate in PEM. Expected -----BEGIN CERTIFICATE----- blocks, one after another.",
@@ -357,7 +357,7 @@ async def test_bad_pem_names_the_secret_and_the_key() -> None:
     place.secrets["shop", "ca"] = {"ca.crt": b"hunter2"}
 
     with pytest.raises(ClusterUnavailableError) as caught:
-        await place.look()
+        await place.poll()
 
     assert caught.value.unavailable.reason == "BadSecret"
     assert caught.value.unavailable.message.startswith("Key ca.crt of Secret shop/ca: not a certificate in PEM.")
@@ -365,15 +365,15 @@ async def test_bad_pem_names_the_secret_and_the_key() -> None:
 
 
 async def test_while_kubernetes_is_silent_the_last_secret_is_used() -> None:
-    """Kafka is looked after though the API server be away for a moment."""
+    """Kafka is managed even if the API server is unavailable for a moment."""
     place = Place()
     place.learn(authentication=SCRAM)
     place.secrets[USER] = {"username": b"u", "password": b"p"}
-    await place.look()
+    await place.poll()
     place.kube_failure = UnavailableError("timeout")
     place.now_s += MAX_AGE_S
 
-    await place.look()
+    await place.poll()
     assert len(place.admins) == 1
 
 
@@ -382,19 +382,19 @@ async def test_a_secret_that_goes_with_its_namespace_lets_the_topics_go() -> Non
     place = Place()
     place.learn(authentication=SCRAM)
     place.secrets[USER] = {"username": b"u", "password": b"p"}
-    await place.look()
+    await place.poll()
     place.secrets.clear()
     place.now_s += MAX_AGE_S
     assert await place.reason() == ("SecretNotFound", True)
     place.learn("7", deleted=True, authentication=SCRAM)
 
-    await place.look()
+    await place.poll()
     assert len(place.admins) == 1
 
     other = Place()
     other.learn(deleted=True, authentication=SCRAM)
     with pytest.raises(ClusterUnavailableError) as caught:
-        await other.look()
+        await other.poll()
     assert caught.value.unavailable.leaving
 
 
@@ -404,7 +404,7 @@ async def test_a_refused_login_is_tried_seldom_and_with_the_secret_of_now() -> N
     place.learn(authentication=SCRAM)
     place.secrets[USER] = {"username": b"u", "password": b"wrong"}
     place.secrets[USER] = {"username": b"u", "password": b"wrong"}
-    await place.look()
+    await place.poll()
     place.admins[0].failure = ConnectionRejectedError(
         "AuthenticationFailed", "Kafka rejected the authentication: by broker 1."
     )
@@ -416,10 +416,10 @@ async def test_a_refused_login_is_tried_seldom_and_with_the_secret_of_now() -> N
         assert await place.reason() == ("AuthenticationFailed", True)
     place.now_s += 1
     with pytest.raises(ClusterUnavailableError) as caught:
-        await place.look()
+        await place.poll()
     assert caught.value.unavailable.message == "Kafka rejected the authentication: by broker 1."
     assert place.admins[0].calls == 3
 
     place.secrets[USER] = {"username": b"u", "password": b"right"}
-    await place.look()
+    await place.poll()
     assert (place.admins[1].security.login or Login("", "", "")).password == "right"

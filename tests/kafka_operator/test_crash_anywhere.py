@@ -107,7 +107,7 @@ async def whole_namespace(world: World) -> None:
 
 
 async def rotated_login(world: World) -> None:
-    """A Cluster's Secret comes late, its password changes in Kafka and then in the Secret, and a Topic changes meanwhile."""
+    """A Cluster's Secret comes late, its password changes in Kafka and then in the Secret, and a Topic changes in the meantime."""
     authentication = {"type": "ScramSHA512", "username": "steward", "secretRef": {"name": "user"}}
     world.kafka.security = Security(login=Login("SCRAM-SHA-512", "steward", "old"))
     world.kube.apply(raw_cluster(authentication=authentication))

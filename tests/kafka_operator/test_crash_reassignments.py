@@ -34,7 +34,7 @@ TARGET = assignments(p0=(2, 3, 4), p1=(3, 4, 2))
 
 
 def have_orders(world: World, move_s: float = 3.0, size: int = 1_000_000) -> None:
-    """Topic `orders` of two partitions, with a throttle of somebody else's on a broker."""
+    """Topic `orders` of two partitions, with a throttle of another owner on a broker."""
     world.kafka.move_s = move_s
     world.kafka.add("orders", [(1, 2, 3)] * 2)
     world.kafka.sizes = {Partition("orders", index): size for index in range(2)}

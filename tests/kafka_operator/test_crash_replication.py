@@ -20,7 +20,7 @@ async def fewer(world: World) -> None:
 
 
 async def more_under_a_throttle(world: World) -> None:
-    """A copy more, no faster than is said."""
+    """One more replica, no faster than the throttle."""
     world.kube.apply(raw_topic(partitions=2, replicationFactor=2))
     await world.run(2)
     world.kube.apply(raw_topic(partitions=2, throttle={"bytesPerSecond": 1_000_000}))

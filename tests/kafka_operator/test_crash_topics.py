@@ -90,7 +90,7 @@ async def mend(world: World) -> None:
 
 
 async def leave_alone(world: World) -> None:
-    """A setting is set, then left alone, then changed by somebody else, then no longer named at all."""
+    """A setting is set, then kept, then changed outside, then no longer declared."""
     world.kube.apply(raw_topic(config={"retention.ms": "1"}))
     await world.run(2)
     world.kube.apply(raw_topic(unmanagedConfig=["retention.ms"]))

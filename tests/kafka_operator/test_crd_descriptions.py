@@ -101,7 +101,7 @@ ACCEPTED = [
 
 @pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda path: path.stem)
 def test_a_resource_that_the_operator_has_not_seen_is_not_current(definition: Path) -> None:
-    """To kstatus a resource without observedGeneration is current; the default says that no generation has been observed."""
+    """To kstatus a resource without observedGeneration is current; the default means that no generation has been observed."""
     assert fields_of(definition)[f"{definition.stem}.status"]["default"] == {"observedGeneration": -1}
 
 

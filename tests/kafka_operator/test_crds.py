@@ -149,7 +149,7 @@ def test_a_bad_plan_is_refused_at_apply(namespace: Namespace, spec: dict[str, An
 
 
 def test_a_plan_cannot_be_edited(namespace: Namespace) -> None:
-    """Not even the order of replicas, which says who leads."""
+    """Not even the order of replicas, which determines the leader."""
     plan = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])
     for changed in ([*plan, *raw_plan(p2=[2])], raw_plan(p0=[3, 2, 4], p1=[3, 4, 2]), plan[:1]):
         assert "plan cannot be changed" in namespace.refusal(raw_reassignment(plan=changed))
@@ -227,12 +227,12 @@ BAD_SPECS = [
 def test_other_terms_of_a_reassignment_are_checked_at_apply(
     namespace: Namespace, spec: dict[str, Any], words: str
 ) -> None:
-    """One way to say a plan, a digest that is one, a throttle and limits that can be."""
+    """One way to declare a plan, a valid digest, a valid throttle and valid limits."""
     assert words in namespace.refusal(raw_reassignment("bad-terms", **spec))
 
 
 def test_a_goal_and_where_a_plan_is_cannot_be_edited_and_the_rest_can(namespace: Namespace) -> None:
-    """A job is what it was when somebody looked at it; how fast it goes may change on the way."""
+    """A job stays what its user has seen; its speed may change while it runs."""
     named = {"planFrom": {"configMaps": ["a", "b"], "digest": DIGEST}}
     namespace.take(raw_reassignment("named", **named))
     namespace.take(raw_reassignment("named", **named, throttle={"bytesPerSecond": 5}, concurrency={"cluster": 3}))

@@ -45,7 +45,7 @@ def shown(cluster: Cluster) -> dict[str, tuple[str, str]]:
 
 
 def test_settled_pods_are_reported_once() -> None:
-    """No event for what is as it should be, no look at Kafka."""
+    """No event for the desired state, and no check of Kafka."""
     cluster, step, events = settle(cluster_with_pods(), THREE)
 
     assert (Wait(IDLE_POLL_S), []) == (step, events)
@@ -146,7 +146,7 @@ def test_pods_that_cannot_be_read_are_unknown() -> None:
 
 
 def test_a_status_reads_back_as_it_was_written() -> None:
-    """Else every look would write again."""
+    """Otherwise every poll would write again."""
     cluster, _, _ = settle(cluster_with_pods(), pod_set(pod(0, OLD), pod(1), pod(2)), health=WELL)
     raw = raw_cluster()
     raw["metadata"] |= {"uid": "u", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"}

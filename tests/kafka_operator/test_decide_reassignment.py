@@ -237,7 +237,7 @@ def test_cancel_stops_what_moves_and_leaves_what_arrived() -> None:
 
 
 def test_cancel_before_the_start_moves_nothing() -> None:
-    """Also where the plan has a trouble."""
+    """Also where the plan has a problem."""
     status = written(decide(fresh(action="Cancel"), view()))
 
     assert status.state is State.CANCELLED

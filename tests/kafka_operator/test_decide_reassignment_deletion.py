@@ -39,7 +39,7 @@ def test_what_moves_is_cancelled_before_it_goes() -> None:
 
 
 def test_the_moves_of_others_are_left_alone() -> None:
-    """Somebody else gave the partition another target meanwhile."""
+    """The partition got another target from outside in the meantime."""
     others = moving("orders", 0, (1, 2), (1, 4))
 
     assert isinstance(decide(deleted(State.RUNNING), view(SEEN, moves=others)), Release)
@@ -72,7 +72,7 @@ def test_unknown_state_is_reported() -> None:
 
 
 def test_deletion_never_blocks_a_namespace() -> None:
-    """Bounded wait, then the event says that the moves go on."""
+    """Bounded wait, then the event reports that the moves continue."""
     running = deleted(State.RUNNING)
 
     assert isinstance(decide_reassignment_deletion_unavailable(running, AWAY, DELETION_TIMEOUT_S - 1), Retry)

@@ -204,7 +204,7 @@ def test_a_stuck_pod_of_an_old_revision_is_what_is_replaced() -> None:
 
 
 def test_without_kafka_only_unusable_pods_are_replaced() -> None:
-    """No pod Ready: the first install of an image that does not exist, say."""
+    """No pod Ready: for example the first install of an image that does not exist."""
     dead = [pod(node_id, OLD, ready=False, since=LONG_AGO) for node_id in range(3)]
 
     assert replaced(roll(pod_set(*dead), AWAY))[0] == "main-broker-0"

@@ -113,7 +113,7 @@ def test_pods_scaled_out_outside_are_checked_before_their_removal() -> None:
 
 
 def test_a_pod_that_was_just_made_is_not_removed_again() -> None:
-    """Its Cluster may be about to say so; one that does not start is."""
+    """Its Cluster may be about to declare it; one that does not start is removed."""
     made = pod(2, ready=False)
 
     young = scale(2, 2, None, pod_set(pod(0), pod(1), made))

@@ -78,7 +78,7 @@ def test_partitions_grow_and_settings_change_in_one_step() -> None:
 
 
 def test_a_setting_taken_out_of_the_spec_is_reset() -> None:
-    """Only what this Topic may have set: what others set beside it stays."""
+    """Only what this Topic may have set: settings of others stay."""
     seen = kafka_topic(retention_ms="1", leader_replication_throttled_replicas="*")
 
     step = decide_topic(topic(managed="retention.ms"), topic_view(seen))
@@ -103,7 +103,7 @@ def test_a_topic_as_declared_is_ready_and_shows_its_state() -> None:
 
 @pytest.mark.shows("O2")
 def test_a_ready_topic_is_left_alone() -> None:
-    """O2: the second look finds nothing to do and writes nothing."""
+    """O2: the second poll finds nothing to do and writes nothing."""
     declared = topic()
     ready_topic = settled(declared, decide_topic(declared, topic_view(kafka_topic())))
 
@@ -111,7 +111,7 @@ def test_a_ready_topic_is_left_alone() -> None:
 
 
 def test_names_of_settings_are_forgotten_after_their_reset() -> None:
-    """Set by somebody else later, they are not ours."""
+    """If another owner sets them later, the Topic does not reset them."""
     declared = topic(managed="retention.ms")
     ready_topic = settled(declared, decide_topic(declared, topic_view(kafka_topic())))
 
@@ -132,7 +132,7 @@ def test_more_partitions_than_declared_are_reported_and_never_removed() -> None:
 
 
 def test_settings_are_corrected_even_if_the_replication_factor_differs() -> None:
-    """One trouble does not hide what can be done."""
+    """One problem does not stop the other changes."""
     declared = topic(replicationFactor=2, config={"retention.ms": "2"})
 
     step = decide_topic(declared, topic_view(kafka_topic(retention_ms="1")))
@@ -192,7 +192,7 @@ def test_a_refusal_is_reported_with_the_brokers_message(failure: Failure, reason
 
 
 def test_a_passing_refusal_is_kept_to_ourselves_for_a_while() -> None:
-    """TOPIC_ALREADY_EXISTS after a time-out of our own create: the next look adopts the topic."""
+    """TOPIC_ALREADY_EXISTS after a time-out of the operator's own request: the next poll adopts the topic."""
     exists = Failure(36, "TOPIC_ALREADY_EXISTS", "Topic 'orders' already exists.")
 
     assert isinstance(decide_topic(topic(), topic_view(failure=exists)), Retry)
@@ -235,17 +235,17 @@ def test_events_report_new_problems_and_their_end_and_no_first_success() -> None
     """A thousand new Topics are no thousand pieces of news."""
     declared = topic(origin=TO_CREATE)
     success = decide_topic(declared, topic_view(kafka_topic()))
-    trouble = decide_topic(declared, topic_view(failure=Failure(40, "INVALID_CONFIG", "Unknown")))
+    failed = decide_topic(declared, topic_view(failure=Failure(40, "INVALID_CONFIG", "Unknown")))
     assert isinstance(success, WriteStatus)
-    assert isinstance(trouble, WriteStatus)
-    recovered = decide_topic(settled(declared, trouble), topic_view(kafka_topic()))
+    assert isinstance(failed, WriteStatus)
+    recovered = decide_topic(settled(declared, failed), topic_view(kafka_topic()))
 
     assert success.event is None
-    assert trouble.event is not None
+    assert failed.event is not None
     assert (
-        trouble.event.warning,
-        trouble.event.reason,
-        trouble.event.message,
+        failed.event.warning,
+        failed.event.reason,
+        failed.event.message,
     ) == (True, "InvalidConfig", "Unknown")
     assert isinstance(recovered, WriteStatus)
     assert recovered.event is not None

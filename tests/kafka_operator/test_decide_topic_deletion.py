@@ -51,7 +51,7 @@ def test_the_loser_of_a_conflict_goes_and_the_kafka_topic_stays() -> None:
 
 @pytest.mark.shows("O4")
 def test_a_topic_of_another_id_is_kept() -> None:
-    """O4: somebody deleted ours and created another of the same name."""
+    """O4: the Topic's own topic was deleted, and another one of the same name was created."""
     ours = replace(
         topic(deleted=True, origin=TO_CREATE), status=TopicStatus(topic_id="22222222-2222-2222-2222-222222222222")
     )
@@ -86,7 +86,7 @@ def test_a_topic_that_is_gone_already_is_released() -> None:
 
 @pytest.mark.shows("E7")
 def test_deletion_never_blocks_a_namespace() -> None:
-    """Bounded wait, then the finalizer goes, and an event says that the topic is kept and why."""
+    """Bounded wait, then the finalizer goes, and an event reports that the topic is kept and why."""
     deleted = topic(deleted=True)
     disabled = Failure(73, "TOPIC_DELETION_DISABLED", "Topic deletion is disabled.")
     steps = {

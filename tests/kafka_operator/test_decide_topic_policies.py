@@ -26,7 +26,7 @@ def status_of(step: object) -> TopicStatus:
 
 
 def settled(**spec: object) -> Topic:
-    """A Topic that is Ready as it was declared, whatever is said of it."""
+    """A Topic that is Ready as it was declared, with any further fields."""
     declared = topic(**spec)
     status = TopicStatus(
         observed_generation=1,
@@ -73,7 +73,7 @@ def test_a_topic_that_only_observes_lists_what_differs_and_changes_nothing() -> 
 
 
 def test_a_topic_that_only_observes_is_ready_when_nothing_differs() -> None:
-    """Drifted is False then, and says so."""
+    """Drifted is False then, with this reason."""
     status = status_of(decide_topic(topic(held=False, policy="Observe"), topic_view(kafka_topic())))
 
     assert ready(status.conditions) == ("True", "AsDeclared")
@@ -113,7 +113,7 @@ def test_a_topic_that_turns_to_observing_lets_go() -> None:
 
 
 def test_a_topic_that_was_observed_and_is_to_be_enforced_is_ours() -> None:
-    """Its user has seen in what it differs; to say Enforce is to agree."""
+    """Its user has seen how it differs, and accepts it with Enforce."""
     watched = settled(held=False, config={"a": "1"})
 
     assert decide_topic(watched, topic_view(kafka_topic())) == Claim(frozenset({"a"}))
@@ -134,7 +134,7 @@ def test_drift_that_is_reverted_is_reported_in_an_event() -> None:
 
 
 def test_a_changed_spec_is_no_drift() -> None:
-    """An event is for what somebody else did; what the user asks for is done at first sight."""
+    """An event reports a change from outside; what the user declares is done at the first poll."""
     edited = settled(config={"retention.ms": "1"}, generation=2)
 
     step = decide_topic(edited, topic_view(kafka_topic(retention_ms="9")))
@@ -167,7 +167,7 @@ def test_settings_left_alone_are_neither_set_nor_reset() -> None:
 
 
 def test_names_left_alone_are_no_longer_noted() -> None:
-    """Taken out of that list later, they are somebody else's, and are not reset."""
+    """Removed from that list later, they belong to another owner, and are not reset."""
     declared = settled(unmanagedConfig=["a"], managed="a")
 
     assert decide_topic(declared, topic_view(kafka_topic(a="1"))) == Claim(frozenset())
@@ -213,6 +213,6 @@ def test_a_topic_without_leader_is_observed_as_such() -> None:
 
 
 def test_a_creation_is_announced_by_the_generation_it_is_of() -> None:
-    """The note that tells our own topic from one that was found."""
+    """The note by which a created topic differs from an adopted one."""
     assert decide_topic(topic(held=False, generation=3), topic_view()) == Claim(origin="created/3/-")
     assert isinstance(decide_topic(topic(origin=TO_CREATE), topic_view()), Apply)

@@ -68,7 +68,7 @@ def test_leaders_return_to_a_broker_that_is_back(shop: Namespace, kafka: Stock, 
 def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
     shop: Namespace, kafka: Stock, brokers: Brokers
 ) -> None:
-    """Unclean; and the Cluster tells of the partition before and after."""
+    """Unclean; and the Cluster reports the partition before and after."""
     kafka.create("elect-unclean", [[2, 3]])
     brokers.broker(3).kill()
     wait_until(lambda: kafka.in_sync("elect-unclean") == [[2]], timeout_s=PATIENCE_S, what="2 is alone")
@@ -79,7 +79,7 @@ def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
     wait_until(
         lambda: int(shop.status("Cluster", "main").get("offline", 0)) > 0,
         timeout_s=CLUSTER_METRICS_S,
-        what="the Cluster tells",
+        what="the report of the Cluster",
     )
     failed = until_ended(shop, "preferred")
     assert "PREFERRED_LEADER_NOT_AVAILABLE" in str(failed["results"])

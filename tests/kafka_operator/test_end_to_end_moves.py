@@ -241,7 +241,7 @@ def test_a_canary_moves_and_the_others_wait_for_the_approval_of_the_same_plan(sh
 
     until_state(shop, "Completed")
     wait_until(
-        lambda: kafka.replicas("e2e-canary") == [[2, 3], [3, 1]], timeout_s=PATIENCE_S, what="both are as the plan says"
+        lambda: kafka.replicas("e2e-canary") == [[2, 3], [3, 1]], timeout_s=PATIENCE_S, what="both are as planned"
     )
 
 
@@ -287,4 +287,4 @@ def test_a_plan_in_config_maps_is_carried_out_if_its_digest_is_right(shop: Names
 
     done = until_state(shop, "Completed")
     assert digest_of(target) == done["planDigest"]
-    wait_until(lambda: kafka.replicas("e2e-maps") == [[2, 3], [3, 1]], timeout_s=PATIENCE_S, what="as the plan says")
+    wait_until(lambda: kafka.replicas("e2e-maps") == [[2, 3], [3, 1]], timeout_s=PATIENCE_S, what="replicas as planned")

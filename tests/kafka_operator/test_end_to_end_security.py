@@ -78,7 +78,7 @@ def keep(namespace: Namespace, name: str, **values: str) -> None:
 def test_secrets_are_read_rotated_and_shown_nowhere(
     vault: Namespace, guarded: KafkaCluster, authority: Authority, operator: StewardOperator
 ) -> None:
-    """Features 27: TLS and SASL from Secrets, rotated without a restart; each trouble by its name; least privilege."""
+    """Features 27: TLS and SASL from Secrets, rotated without a restart; each problem by its name; least privilege."""
     scram = guarded.broker(1).address(INTERNAL)
     vault.take(raw_cluster("main", scram, tls=TLS, authentication=SCRAM))
     vault.until("Cluster", "main", "Unknown", "SecretNotAllowed")

@@ -213,7 +213,7 @@ def test_a_paused_topic_keeps_ready_and_goes_on_later(shop: Namespace, kafka: St
 
 @pytest.mark.shows("F25")
 def test_a_protected_topic_that_is_deleted_anyway_is_kept_in_kafka(shop: Namespace, kafka: Stock) -> None:
-    """Without the chart's ValidatingAdmissionPolicy nothing holds the resource; the event says so."""
+    """Without the chart's ValidatingAdmissionPolicy nothing keeps the resource; the event reports it."""
     shop.take(declared("e2e-protected", deletionPolicy="Protect"))
     shop.until("Topic", "e2e-protected", "True")
 

@@ -69,7 +69,7 @@ async def test_a_roll_replaces_each_pod_once_one_at_a_time_the_controller_last()
 
 @in_virtual_time
 async def test_a_stateful_set_without_the_clusters_label_is_neither_scaled_nor_rolled() -> None:
-    """Its owner says with steward.dev/cluster that the Cluster may; a name in a Cluster alone gives no right to anybody's pods."""
+    """Its owner permits it with steward.dev/cluster; a name in a Cluster alone gives no right to pods of others."""
     for labels in ({}, {"steward.dev/cluster": "another"}):
         async with settled_pods() as (world, pods):
             pods.labels = labels
@@ -151,7 +151,7 @@ async def test_a_pod_that_never_starts_stops_the_roll_and_a_corrected_template_c
 
 @in_virtual_time
 async def test_scaling_in_waits_until_the_broker_holds_nothing() -> None:
-    """Refused while it holds replicas, and says which."""
+    """Refused while it holds replicas, which are listed."""
     async with settled_pods(4) as (world, pods):
         world.kafka.add("late", [(3, 4)])
         world.kube.apply(declared(3))
@@ -202,7 +202,7 @@ async def test_a_chart_that_scales_out_the_statefulset_first_makes_each_pod_once
 
 @in_virtual_time
 async def test_without_rights_or_with_an_api_server_away_nothing_is_done() -> None:
-    """The condition says which right; an API server that is away is tried again."""
+    """The condition names the right; an API server that is unavailable is tried again."""
     async with settled_pods() as (world, pods):
         pods.failures.append(RefusedError("pods is forbidden"))
         await world.until(lambda: condition(world, "Settled")[1] == "NotAllowed")

@@ -57,7 +57,7 @@ async def test_a_rotated_secret_is_used_at_the_next_poll_without_a_restart() -> 
 
 @in_virtual_time
 async def test_a_wrong_password_is_reported_and_the_right_one_is_used() -> None:
-    """The Cluster and its Topics say AuthenticationFailed, once; and are Ready again by themselves."""
+    """The Cluster and its Topics report AuthenticationFailed once, and become Ready again automatically."""
     async with running(cluster=False) as world:
         guarded(world)
         world.kube.apply(raw_topic())

@@ -152,7 +152,7 @@ def test_each_cause_of_a_stuck_move_is_named(cause: str) -> None:
 @pytest.mark.slow
 @in_virtual_time
 async def test_of_many_topics_those_that_move_are_looked_at_and_all_of_them_now_and_then() -> None:
-    """A plan of 300 topics arrives; what somebody else did to one of them is found all the same."""
+    """A plan of 300 topics arrives; a change of one of them from outside is found too."""
     async with running() as world:
         world.kafka.move_s = 2
         names = [f"topic-{number:03}" for number in range(300)]
@@ -171,7 +171,7 @@ async def test_of_many_topics_those_that_move_are_looked_at_and_all_of_them_now_
         limits = {"perBroker": 20, "cluster": 20}
         world.kube.apply(raw_reassignment(plan=plan, concurrency=limits))
         await world.until(lambda: bool(world.kafka.moves), seconds=10)
-        assert max(asked, default=0) <= 40, "the plan was made from a look at all of them"
+        assert max(asked, default=0) <= 40, "the plan was made from a poll of all of them"
         await world.until(lambda: status(world).get("state") == "Completed", seconds=300)
         assert all(world.kafka.topics[name].replicas[0] == (2, 3, 4) for name in names)
         assert sorted(asked)[len(asked) // 2] <= 40

@@ -219,7 +219,7 @@ async def test_an_exact_plan_can_be_asked_to_wait_and_a_goal_not_to() -> None:
 @pytest.mark.shows("E10")
 @in_virtual_time
 async def test_a_plan_under_a_limit_of_bytes_is_the_first_part_and_lists_the_rest() -> None:
-    """Features (e) 10: a budget beside the bound; the same goal once more goes on from there."""
+    """Features (e) 10: a budget in addition to the bound; the same goal once more continues from there."""
     async with running() as world:
         await orders(world)
         goal = {"removeBrokers": [1], "maxBytesMoved": "2.5M"}
@@ -282,7 +282,7 @@ GOALS = [
 
 @pytest.mark.parametrize(("goal", "reason"), GOALS, ids=lambda value: str(value)[:40])
 def test_a_goal_that_cannot_be_reached_is_reported_with_its_reason(goal: dict[str, Any], reason: str) -> None:
-    """A reason, or a proposal that tells what it does not reach; nothing moves."""
+    """A reason, or a proposal that lists what it does not reach; nothing moves."""
 
     async def story() -> None:
         async with running() as world:

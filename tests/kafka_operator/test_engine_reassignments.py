@@ -57,7 +57,7 @@ async def test_a_plan_moves_shows_progress_and_ends_ready_with_exactly_the_targe
 @pytest.mark.shows("O7")
 @in_virtual_time
 async def test_a_long_move_writes_only_when_something_arrived() -> None:
-    """O7: looked at each second, written on change alone."""
+    """O7: polled each second, written only on a change."""
     async with running() as world:
         world.kafka.move_s = 100
         await orders(world)
@@ -73,7 +73,7 @@ async def test_a_long_move_writes_only_when_something_arrived() -> None:
 
 @in_virtual_time
 async def test_topics_and_brokers_are_worked_out_and_written_down() -> None:
-    """The compact form: status.plan says what is executed."""
+    """The compact form: status.plan contains what is executed."""
     async with running() as world:
         await orders(world)
         world.kube.apply(raw_reassignment(topics=[{"name": "orders", "brokers": [2, 3, 4]}]))
@@ -214,7 +214,7 @@ async def test_a_refusal_of_one_partition_moves_nothing() -> None:
 
 @in_virtual_time
 async def test_an_answer_that_is_lost_is_found_out_by_looking() -> None:
-    """The controller took the plan; the connection broke before it said so."""
+    """The controller took the plan; the connection broke before its response."""
     async with running() as world:
         await orders(world)
         world.kube.apply(raw_reassignment(plan=PLAN))
@@ -226,7 +226,7 @@ async def test_an_answer_that_is_lost_is_found_out_by_looking() -> None:
 
 @in_virtual_time
 async def test_an_unreachable_cluster_is_reported_and_the_move_continues() -> None:
-    """Ready=Unknown meanwhile; the state is kept, and followed when the cluster is back."""
+    """Ready=Unknown until then; the state is kept, and followed when the cluster is back."""
     async with running() as world:
         world.kafka.move_s = 50
         await orders(world)

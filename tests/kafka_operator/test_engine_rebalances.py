@@ -142,7 +142,7 @@ async def test_a_cancelled_or_deleted_proposal_stays_so() -> None:
 
 @in_virtual_time
 async def test_nothing_is_made_while_something_moves_and_for_a_cluster_that_is_paused() -> None:
-    """It waits for the other Reassignment to end, and says so."""
+    """It waits for the other Reassignment to end, and reports it."""
     async with running() as world:
         await three_known(world)
         world.kafka.move_s = 60

@@ -139,7 +139,7 @@ async def test_a_malformed_status_stops_no_other_resource() -> None:
 
 @in_virtual_time
 async def test_a_forged_topic_id_takes_no_topic_that_the_namespace_may_not_name() -> None:
-    """status.topicId says which Kafka topic is a Topic's own, and never that its namespace may have it."""
+    """status.topicId names the Kafka topic of a Topic; it is no permission of its namespace."""
     async with running() as world:
         world.kafka.add("ledger", [(1, 2, 3)] * 6)
         allow(world, RULE)

@@ -60,7 +60,7 @@ async def test_an_approval_after_the_revocation_moves_nothing() -> None:
 @pytest.mark.shows("O12")
 @in_virtual_time
 async def test_a_rollback_after_the_revocation_moves_nothing() -> None:
-    """O12: The topic of that name may be another namespace's by then."""
+    """O12: the topic of that name may belong to another namespace at that time."""
     async with running() as world:
         await with_orders(world)
         raw = tenant_move("mv", plan=raw_plan(p0=[2, 3, 4]), throttle={"bytesPerSecond": 1000})
@@ -142,7 +142,7 @@ async def test_a_throttle_that_was_left_at_the_end_is_removed_after_the_revocati
 
 @in_virtual_time
 async def test_a_cancel_or_a_deletion_after_the_revocation_cancels_nothing_and_removes_the_throttle() -> None:
-    """Which moves are its own only its status says, and a status gives no right; the throttle goes in any case."""
+    """Only its status lists its own moves, and a status gives no right; the throttle is removed in any case."""
     for delete in (False, True):
         async with running() as world:
             world.kafka.move_s = 40
@@ -166,7 +166,7 @@ async def test_a_cancel_or_a_deletion_after_the_revocation_cancels_nothing_and_r
 
 
 def forged(plan: list[dict[str, Any]], base: list[dict[str, Any]], **status: Any) -> dict[str, Any]:
-    """Return the status of a Reassignment that has begun, as somebody with a right on the status writes it."""
+    """Return the status of a Reassignment that has started, as a user with a right on the status writes it."""
     return {"state": "Running", "plan": plan, "base": base, "digest": "x", "planDigest": "y", **status}
 
 
@@ -220,7 +220,7 @@ async def test_a_forged_status_cancels_no_move_of_the_owner() -> None:
 
 @in_virtual_time
 async def test_an_election_after_the_revocation_elects_no_leader() -> None:
-    """Also one whose status says that it runs."""
+    """Also one that runs by its status."""
     async with running() as world:
         await with_orders(world)
         world.kafka.leaders[Partition("orders", 0)] = 2
@@ -266,7 +266,7 @@ async def test_a_right_revoked_between_check_and_change_changes_no_topic() -> No
 
 @in_virtual_time
 async def test_a_forged_status_is_in_no_way_of_the_owner() -> None:
-    """A Reassignment of a namespace without a right is no rival, whatever its status says."""
+    """A Reassignment of a namespace without a right is no rival, whatever its status contains."""
     async with running() as world:
         world.kafka.add("orders", [(1, 2, 3)])
         raw = tenant_move("squat", plan=raw_plan(p0=[2, 3, 4]))

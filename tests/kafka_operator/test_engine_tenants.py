@@ -107,7 +107,7 @@ async def test_room_that_becomes_free_is_taken_by_the_next_oldest() -> None:
 
 @in_virtual_time
 async def test_an_edit_while_a_topic_is_being_created_is_bound_as_well() -> None:
-    """Each step is decided on the Topic as it is by then, and so is the room for it."""
+    """Each step is decided on the Topic of that time, and so is its room in the quota."""
     async with running() as world:
         world.kube.apply(raw_cluster(allowedNamespaces=[{"namespaces": ["*"], "maxPartitions": 30}]))
         await world.run(1)

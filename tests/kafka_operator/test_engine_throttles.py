@@ -246,7 +246,7 @@ async def test_a_throttle_covers_what_moves_now_and_no_more() -> None:
 
 @in_virtual_time
 async def test_a_broker_that_lets_no_throttle_be_set_holds_the_moves_up() -> None:
-    """Without the throttle nothing begins, and it says why."""
+    """Without the throttle nothing starts, and the reason is reported."""
     async with running() as world:
         await orders(world)
         world.kafka.silent = {4}

@@ -42,7 +42,7 @@ async def test_retain_leaves_the_kafka_topic() -> None:
 @pytest.mark.shows("E7")
 @in_virtual_time
 async def test_a_namespace_is_not_blocked_by_an_unreachable_cluster() -> None:
-    """Within 60 s; Kafka went with the namespace, so its Topics go soon, and events say what is kept."""
+    """Within 60 s; Kafka went with the namespace, so its Topics are deleted soon, and events report what is kept."""
     async with running() as world:
         await settled_topic(world)
         world.kafka.reachable = False

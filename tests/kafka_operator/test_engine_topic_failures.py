@@ -68,7 +68,7 @@ async def test_conflicts_and_refusals_of_the_api_server_are_survived() -> None:
 
 @in_virtual_time
 async def test_a_foreign_write_between_read_and_write_is_not_lost() -> None:
-    """A finalizer that somebody else adds while the topic is dropped stays: the version guards it."""
+    """A finalizer that another client adds while the topic is deleted stays: the resource version guards it."""
     async with running() as world:
         await settled_topic(world)
 

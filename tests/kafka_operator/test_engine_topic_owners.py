@@ -49,7 +49,7 @@ async def test_the_loser_of_a_conflict_goes_without_the_kafka_topic() -> None:
 
 @in_virtual_time
 async def test_two_clusters_that_are_one_kafka_cluster_conflict_too() -> None:
-    """What tells clusters apart is Kafka's own id, not a Cluster's name."""
+    """Clusters differ by Kafka's own id, not by a Cluster's name."""
     async with running() as world:
         await settled_topic(world)
         await world.run(2)

@@ -102,7 +102,7 @@ async def test_a_topic_that_differs_waits_for_consent_and_then_costs_two_writes(
 
 @in_virtual_time
 async def test_drift_that_is_reverted_is_reported_once() -> None:
-    """An event each time that somebody has changed something, none at any other look; no write."""
+    """An event for each change from outside, none at any other poll; no write."""
     async with running() as world:
         await settled_topic(world, config={"retention.ms": "1"})
         for value in ("9", "8"):
@@ -146,7 +146,7 @@ async def test_a_controller_that_knows_too_little_for_a_moment_changes_nothing()
 
 @in_virtual_time
 async def test_a_topic_deleted_in_kafka_is_recreated_with_a_warning() -> None:
-    """Its records are gone, which somebody has to know."""
+    """Its records are lost, which its user must know."""
     async with running() as world:
         await settled_topic(world)
         del world.kafka.topics["orders"]
@@ -206,7 +206,7 @@ async def test_a_paused_topic_is_left_as_it_is_and_goes_on_later() -> None:
 
 @in_virtual_time
 async def test_a_foreign_finalizer_holds_the_kafka_topic_too() -> None:
-    """Koperator #953: somebody wants to do something first, e.g. copy the data."""
+    """Koperator #953: a user wants to do something first, e.g. copy the data."""
     async with running() as world:
         await settled_topic(world)
         world.kube.objects[ORDERS]["metadata"]["finalizers"].append("backup/one")
@@ -225,7 +225,7 @@ async def test_a_foreign_finalizer_holds_the_kafka_topic_too() -> None:
 @pytest.mark.shows("E5")
 @in_virtual_time
 async def test_an_edited_replication_factor_makes_one_reassignment_that_the_topic_owns() -> None:
-    """Features (e) 5; however often the Topic is looked at meanwhile."""
+    """Features (e) 5; however often the Topic is polled in the meantime."""
     async with running() as world:
         await settled_topic(world)
         world.kube.apply(raw_topic(replicationFactor=2, throttle={"bytesPerSecond": 1000}))

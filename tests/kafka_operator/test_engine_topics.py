@@ -125,7 +125,7 @@ async def test_partitions_grow_and_settings_change() -> None:
 
 @in_virtual_time
 async def test_nothing_is_written_and_nothing_changed_in_kafka_while_nothing_changes() -> None:
-    """O1: resyncs look, and that is all."""
+    """O1: resyncs only read."""
     async with running() as world:
         await settled_topic(world, config={"retention.ms": "1"})
 

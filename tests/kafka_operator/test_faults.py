@@ -98,7 +98,7 @@ def story_name(story: Story) -> str:
 def test_whichever_call_is_spoilt_the_end_is_the_same(story: Story, fault: Fault) -> None:
     """O1, O3: 429, 5xx, 409, a time-out after success, a request that arrives twice; brokers or the controller away.
 
-    A look that repeats after the same call is spoilt once, and each call in one of the ways; `HYPOTHESIS_PROFILE=soak` has all.
+    A poll that repeats after the same call fails once, and each call in one of the ways; `HYPOTHESIS_PROFILE=soak` has all.
     """
     expected, calls = undisturbed(story)
     busy = calls.index("kube list Reassignment") + 1

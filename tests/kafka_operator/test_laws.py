@@ -161,7 +161,7 @@ def converge(before: Topic, seen: KafkaTopic | None) -> tuple[Topic, KafkaTopic 
 @pytest.mark.shows("O1", "O2")
 @given(declared(), shown())
 def test_every_topic_converges_and_then_nothing_is_done(before: Topic, seen: KafkaTopic | None) -> None:
-    """O1, O2: a bounded number of steps, after which the same look asks for none."""
+    """O1, O2: a bounded number of steps, after which the same poll needs none."""
     present, settled = converge(before, seen)
 
     again, unchanged = converge(present, settled)
@@ -279,7 +279,7 @@ def test_the_generation_is_observed_only_when_no_action_is_left(before: Topic, s
 @pytest.mark.shows("O7")
 @given(declared(), shown())
 def test_a_status_reads_back_as_it_was_written(before: Topic, seen: KafkaTopic | None) -> None:
-    """Else every look would find a difference and write again (O7)."""
+    """Otherwise every poll would find a difference and write again (O7)."""
     present, _ = converge(before, seen)
     raw = {
         "metadata": {

@@ -20,7 +20,7 @@ WRITES_EACH = 2
 """Finalizer and notes, then the status; three would be allowed."""
 
 SPARE_BATCHES = 4
-"""The first ones are small: what comes meanwhile waits for the next."""
+"""The first ones are small: later events wait for the next."""
 
 PATIENCE_S = 600.0
 
@@ -58,11 +58,11 @@ def test_many_topics_are_few_admin_calls_and_two_writes_each(count: int) -> None
             assert world.gate.count(call) <= batches
         assert world.gate.count("kafka describe_topics") <= 2 * batches
         assert sum(name.startswith(str(kinds.TOPIC)) for name in world.kube.writes) == WRITES_EACH * count
-        looked = world.gate.count("kafka describe_topics")
+        polled = world.gate.count("kafka describe_topics")
         world.kube.writes.clear()
         await world.run(RESYNC_S + 10)
         assert world.kube.writes == []
-        assert world.gate.count("kafka describe_topics") - looked <= batches
+        assert world.gate.count("kafka describe_topics") - polled <= batches
         await world.kill()
 
     run_virtually(story())
@@ -75,7 +75,7 @@ def test_a_queue_that_is_full_slows_down_and_neither_exits_nor_drops() -> None:
     async def story() -> None:
         longest = 0
 
-        async def look(world: World) -> None:
+        async def watch(world: World) -> None:
             nonlocal longest
             while True:
                 await asyncio.sleep(0.01)
@@ -83,7 +83,7 @@ def test_a_queue_that_is_full_slows_down_and_neither_exits_nor_drops() -> None:
 
         world = World()
         world.capacity = 50
-        watching = asyncio.create_task(look(world))
+        watching = asyncio.create_task(watch(world))
         await with_topics(world, 1_000)
         world.kube.writes.clear()
         await world.run(RESYNC_S + 10)  # the resync waits for room as well

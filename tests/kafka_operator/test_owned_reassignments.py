@@ -53,7 +53,7 @@ async def test_a_reassignment_is_cancelled_as_it_was_seen() -> None:
 
 @pytest.mark.parametrize(("error", "later"), [(UnavailableError("503"), False), (RefusedError("403"), True)])
 async def test_what_the_api_server_does_not_take_is_tried_again(error: KubeError, later: bool) -> None:
-    """A refusal not so soon: somebody has to do something."""
+    """A refusal is not retried so soon: a user has to act."""
     kube = FakeKube(Gate())
     kube.failures.append(error)
 

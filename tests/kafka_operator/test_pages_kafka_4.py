@@ -1,4 +1,4 @@
-"""The pages of docs/tasks: their commands do on Kafka 4.3 what the page says, and the API server accepts the resources of all pages."""
+"""The pages of docs/tasks: their commands do on Kafka 4.3 what the page describes, and the API server accepts the resources of all pages."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tests.kafka_operator.makers import NOW, kafka_topic, ready, topic, topic_vi
 
 
 def settled(**fields: object) -> Topic:
-    """A Topic that is Ready, with what `fields` say."""
+    """A Topic that is Ready, with the values of `fields`."""
     declared = topic(**fields)
     step = decide_topic(topic(), topic_view(kafka_topic()))
     assert isinstance(step, WriteStatus)

@@ -1,4 +1,4 @@
-"""A plan is checked whole: a reason for each trouble, and nothing moves."""
+"""A plan is checked as a whole: a reason for each problem, and nothing moves."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_each_problem_has_its_own_reason(
     plan: tuple[Assignment, ...], others: dict[str, Any], reason: str, words: str
 ) -> None:
     """Unknown topic, partition or broker, a repeated replica, an overlap: a reason each."""
-    trouble = check(plan, **others)
+    problem = check(plan, **others)
 
-    assert trouble is not None
-    assert reason == trouble.reason
-    assert words in trouble.message
+    assert problem is not None
+    assert reason == problem.reason
+    assert words in problem.message
 
 
 def test_one_bad_partition_spoils_the_whole_plan() -> None:
@@ -57,10 +57,10 @@ def test_one_bad_partition_spoils_the_whole_plan() -> None:
 
 def test_a_long_list_is_cut() -> None:
     """A plan may have thousands of partitions, a message has not."""
-    trouble = check(tuple(Assignment(Partition("orders", index), (1,)) for index in range(3, 100)))
+    problem = check(tuple(Assignment(Partition("orders", index), (1,)) for index in range(3, 100)))
 
-    assert trouble is not None
-    assert trouble.message.endswith("and 87 more.")
+    assert problem is not None
+    assert problem.message.endswith("and 87 more.")
 
 
 def test_the_exact_plan_is_taken_as_it_is() -> None:

@@ -86,7 +86,7 @@ def test_since_when_a_pod_is_as_it_is() -> None:
 
 
 def test_a_statefulset_that_its_controller_has_not_seen_is_not_believed() -> None:
-    """Its status tells of the former form, or of none."""
+    """Its status describes the former template, or none."""
     unseen = {**SET, "metadata": {**SET["metadata"], "generation": 5}}
     rolling = {**SET, "spec": {"selector": {}, "updateStrategy": {"type": "RollingUpdate"}}, "status": {}}
 

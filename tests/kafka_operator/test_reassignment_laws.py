@@ -1,6 +1,6 @@
 """Laws of Reassignments, for any plan, limits and moments at which people change their minds or the process dies.
 
-A model cluster carries out what is decided: moves end when a drawn number says so, throttles are remembered.
+A model cluster carries out what is decided: moves end by a drawn number, throttles are remembered.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Process:
     submitted: bool = False
 
 
-def look(step: ReadThrottle, cluster: Cluster, before: ThrottleSeen) -> ThrottleSeen:
+def read_throttle(step: ReadThrottle, cluster: Cluster, before: ThrottleSeen) -> ThrottleSeen:
     """See throttles."""
     brokers = {broker: dict(cluster.brokers.get(broker, {})) for broker in step.broker_ids}
     return ThrottleSeen(
@@ -228,7 +228,7 @@ def check_outside(step: object, cluster: Cluster) -> None:
 
 
 def carry_out(step: object, item: Reassignment, cluster: Cluster, process: Process) -> Reassignment:
-    """Do what a step says."""
+    """Carry out a step."""
     match step:
         case Claim():
             return replace(item, metadata=replace(item.metadata, finalizers=(FINALIZER,)))
@@ -236,7 +236,7 @@ def carry_out(step: object, item: Reassignment, cluster: Cluster, process: Proce
             assert isinstance(step.status, ReassignmentStatus)
             return replace(item, status=step.status)
         case ReadThrottle():
-            process.seen = look(step, cluster, process.seen)
+            process.seen = read_throttle(step, cluster, process.seen)
         case AlterThrottle():
             assert item.status.throttle is not None
             cluster.alter(step)
@@ -288,7 +288,7 @@ def test_every_plan_arrives_within_its_limits_and_leaves_no_throttle(
 def test_base_and_plan_and_rollback_is_base(
     story: tuple[Reassignment, Cluster], numbers: list[int], crashes: set[int], when: int, cancelled: int | None
 ) -> None:
-    """Whenever it is said, on the way, after an end or after a cancel: every partition is back, and no throttle is left."""
+    """At any time, while it runs, after its end or after a cancel: every partition is back, and no throttle is left."""
     item, cluster = story
     before, base = cluster.settings(), list(cluster.replicas)
     minds = {when: Action.ROLLBACK} | ({} if cancelled is None or cancelled >= when else {cancelled: Action.CANCEL})
@@ -388,7 +388,7 @@ def test_a_cancelled_plan_leaves_each_partition_at_one_of_its_ends(
 
 
 def test_a_move_that_copies_nothing_waits_for_no_group() -> None:
-    """Another order, or fewer replicas, keep no broker busy; and what somebody else moves counts."""
+    """Another order, or fewer replicas, keep no broker busy; moves from outside count."""
     plan = tuple(Assignment(Partition("t", index), (2, 1)) for index in range(50))
     base = tuple(Assignment(item.partition, (1, 2)) for item in plan)
     topic = KafkaTopic("t", None, tuple(KafkaPartition(index, 1, (1, 2)) for index in range(50)))

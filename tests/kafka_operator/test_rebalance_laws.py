@@ -37,7 +37,7 @@ class Model:
     names: list[str] = field(default_factory=list)
     now_s: float = 0.0
     settled: bool = True
-    looked: bool = False
+    polled: bool = False
     measured: Spread | None = None
     version: int = 0
     given_up: set[int] = field(default_factory=set)
@@ -49,7 +49,7 @@ class Model:
             alive=frozenset(self.alive),
             settled=self.settled,
             offline_s=dict.fromkeys(set(BROKERS) - self.alive, LOST_AFTER_S),
-            holders=frozenset(self.holders) if self.looked else None,
+            holders=frozenset(self.holders) if self.polled else None,
             spread=self.measured,
             can_measure=True,
         )
@@ -59,7 +59,7 @@ class Model:
         return [item for item in self.made.values() if item.status.state is None or not item.status.state.ended]
 
     def turn(self, *, dies: bool = False) -> bool:
-        """Decide and carry out one step, unless the process dies before it learns of it; tell whether there was one."""
+        """Decide and carry out one step, unless the process dies before it learns of it; return whether there was one."""
         self.now_s += 1
         mine = self.cluster.status.auto_rebalance
         current = None if mine is None or mine.open is None else mine.open.name
@@ -69,12 +69,12 @@ class Model:
         if isinstance(step, Wait | Done):
             return False
         if isinstance(step, ReadHolders):
-            self.looked = True
+            self.polled = True
         elif isinstance(step, Measure):
             self.measured = Spread(0, movable=False)
         elif isinstance(step, WriteStatus):
             self.cluster = replace(self.cluster, status=step.status)
-            self.looked, self.measured = False, None
+            self.polled, self.measured = False, None
         elif isinstance(step, CreateReassignment):
             self._create(step)
         else:
@@ -98,7 +98,7 @@ class Model:
         if state is State.COMPLETED and moved and item.goal is not None:
             self.holders -= set(item.goal.remove_brokers)
             self.holders |= set(item.goal.add_brokers) & self.alive
-        self.looked = False
+        self.polled = False
         self.change(item, state=state, progress=Progress(moved, moved))
         if state is State.CANCELLED or not moved:
             self.give_up(item)

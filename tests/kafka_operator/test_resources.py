@@ -80,7 +80,7 @@ def test_a_status_patch_takes_away_what_is_not_known() -> None:
 
 @pytest.mark.parametrize(("done", "total", "percent"), [(0, 6, 0), (5, 6, 83), (6, 6, 100), (0, 0, 100)])
 def test_percent_is_rounded_down(done: int, total: int, percent: int) -> None:
-    """100 % is said when all have arrived, not before."""
+    """100 % is reported when all have arrived, not before."""
     assert percent == Progress(done, total).percent
 
 

@@ -1,4 +1,4 @@
-"""Laws of replacing pods, whatever happens to them meanwhile: pods crash, start slowly, catch up late; forms and nodes change."""
+"""Laws of replacing pods, whatever happens to them in the meantime: pods crash, start slowly, catch up late; forms and nodes change."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Site:
     now_s: float = 0.0
     made: int = 0
 
-    def look(self) -> None:
-        """Carry out what is decided until a look brings nothing more, and hold it to the laws."""
+    def settle(self) -> None:
+        """Carry out decisions until a poll brings no further one, and check the laws."""
         for _ in range(8):
             view = PodsView(
                 now=NOW + timedelta(seconds=self.now_s),
@@ -107,9 +107,9 @@ class Site:
             item for item in self.out_of_sync if item[1] not in ready or not (calm or self.rng.random() < 0.5)
         }
         if not calm:
-            self.trouble()
+            self.disturb()
 
-    def trouble(self) -> None:
+    def disturb(self) -> None:
         """Have something happen that is not our doing."""
         event = self.rng.random()
         chosen = self.rng.choice(list(self.pods.values()))
@@ -170,7 +170,7 @@ def lived(layout: Layout, seed: int) -> Site:
     pods = {node_id: pod(node_id, "rev-0") for node_id in range(layout.brokers)}
     site = Site(layout, random.Random(seed), cluster_with_pods(layout.brokers), pods)
     for _ in range(LOOKS):
-        site.look()
+        site.settle()
         site.pass_time(calm=False)
     return site
 
@@ -195,7 +195,7 @@ def test_every_pod_that_is_due_is_replaced_in_the_end(layout: Layout, seed: int)
     for _ in range(SETTLING_LOOKS):
         if site.settled:
             break
-        site.look()
+        site.settle()
         site.pass_time(calm=True)
 
     assert site.settled

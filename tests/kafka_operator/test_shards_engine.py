@@ -44,7 +44,7 @@ def serving(world: World, shard: int) -> Core:
 @pytest.mark.shows("F28", "O5")
 @in_virtual_time
 async def test_of_two_topics_in_two_shards_one_has_the_kafka_topic() -> None:
-    """O5, O10: each process works on its own Clusters' alone, and knows all others: Kafka's own id tells that they are one."""
+    """O5, O10: each process works only on the resources of its own Clusters, and knows all others: by Kafka's own id they are one."""
     shards = {shard_of(ClusterRef("shop", name), SHARDS) for name in (MAIN, OTHER)}
     assert len(shards) == 2
     world = World()

@@ -157,7 +157,7 @@ def test_what_only_observes_takes_no_room() -> None:
 def test_a_quota_is_never_exceeded_in_any_order_of_events(
     wishes: list[tuple[int, int]], max_topics: int, max_partitions: int, rng: Any
 ) -> None:
-    """What is granted fits beside what is there, unless what is there alone does not."""
+    """A grant fits in addition to what exists, unless that alone does not fit."""
     found = allowing({"namespaces": ["*"], "maxTopics": max_topics, "maxPartitions": max_partitions})
     topics = [
         tenants(f"t{index}", minute=index, has=has, partitions=max(has, wants))

@@ -70,7 +70,7 @@ RECORD = ThrottleRecord((4000,))
         (Measured(0, used=3000, speed=3000, lag=9000, lag_before=0), 2000),
         (Measured(0, used=3000, speed=3000, lag=9000, lag_before=9000), 6001),
     ],
-    ids=["no look", "first look", "used", "unused", "no nearer", "out of sync", "falls behind", "was behind before"],
+    ids=["no poll", "first poll", "used", "unused", "no nearer", "out of sync", "falls behind", "was behind before"],
 )
 def test_an_adaptive_throttle_follows_what_is_measured(measured: Measured | None, expected: int) -> None:
     """Raised when it is used, halved when replicas that do not move suffer, left alone otherwise."""
@@ -103,7 +103,7 @@ def test_a_rate_is_always_between_its_ends(
 
 
 def test_polls_give_bytes_speed_and_time_left() -> None:
-    """Bytes of added replicas alone; speed from the second look on."""
+    """Bytes of added replicas only; speed from the second poll on."""
     moved = partitions(BOTH_MOVE)
     first, memory = measure(moved, {P0: {1: 1000, 2: 1000, 3: 100}, P1: {1: 500, 2: 500}}, None, 0, ALIVE)
     second, memory = measure(moved, {P0: {1: 1000, 2: 1000, 3: 600}, P1: {1: 500, 2: 500}}, memory, 5, ALIVE)

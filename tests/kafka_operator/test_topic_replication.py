@@ -50,7 +50,7 @@ def status_of(step: object) -> TopicStatus:
 
 
 def test_an_edited_replication_factor_becomes_one_reassignment() -> None:
-    """Features 5, (e) 5: named after the Topic and its generation, throttled as the Topic says."""
+    """Features 5, (e) 5: named after the Topic and its generation, throttled as the Topic declares."""
     throttle = {"bytesPerSecond": 1_000_000}
 
     step = decide_topic(topic(replicationFactor=2, throttle=throttle), topic_view(kafka_topic()))
@@ -83,7 +83,7 @@ def test_one_partition_with_another_number_of_replicas_is_enough() -> None:
 
 @pytest.mark.shows("E5")
 def test_a_change_is_mirrored_in_steps_while_it_runs() -> None:
-    """With progress; and few writes, however long it takes (O7). It is no trouble to warn of."""
+    """With progress; and few writes, however long it takes (O7). It is no problem, so there is no warning."""
     declared = topic(replicationFactor=2)
     running = child(FIRST, State.RUNNING, done=43, message="43 of 100 partitions have completed.")
 
@@ -199,7 +199,7 @@ def test_a_factor_that_another_client_lowered_is_raised_again() -> None:
 
 
 def test_a_name_that_another_owner_has_is_skipped() -> None:
-    """It is not our Reassignment, and says nothing about ours."""
+    """It is another Reassignment, and has no influence on the Topic's own."""
     taken = found(child(FIRST, State.FAILED, owner=None))
 
     step = decide_topic(

@@ -100,7 +100,7 @@ class World:
         loop = asyncio.get_running_loop()
         until_s = loop.time() + seconds
         while loop.time() < until_s:
-            # Once nothing can be killed any more, there is nothing to look after.
+            # Once nothing can be killed any more, there is nothing to check.
             step_s = 0.05 if self.gate.kill_at is not None else seconds
             await asyncio.sleep(min(step_s, until_s - loop.time()))
             if self.gate.dead:

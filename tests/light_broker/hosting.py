@@ -46,7 +46,7 @@ async def hosting(
 ) -> AsyncIterator[Broker]:
     """Yield broker 1, which leads the partitions of `topics` that it is the leader of and follows the others.
 
-    Without topics there is `orders` with one partition and one replica. Time stands still unless `clock` moves it.
+    Without topics there is `orders` with one partition and one replica. Time is fixed unless `clock` moves it.
     """
     view = view_of(*(topics or (topic_view("orders"),)), brokers=brokers)
     control = FixedControl(view)

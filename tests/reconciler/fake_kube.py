@@ -85,7 +85,7 @@ class FakeKube:
         self._keep(key, self.objects[key], "MODIFIED")
 
     def forge(self, key: Key, status: dict[str, Any]) -> None:
-        """Replace a status, as somebody who may patch the status subresource does."""
+        """Replace a status, as a user who may patch the status subresource."""
         self.objects[key]["status"] = copied(status)
         self._keep(key, self.objects[key], "MODIFIED")
 
@@ -105,7 +105,7 @@ class FakeKube:
         self.apply({"kind": key.kind.name, "metadata": metadata, "spec": held["spec"]})
 
     def touch(self, key: Key) -> None:
-        """Have an object changed by somebody else."""
+        """Change an object as another client does."""
         self._keep(key, self.objects[key], "MODIFIED")
 
     def ready(self, key: Key) -> tuple[str, str, str]:

@@ -64,7 +64,7 @@ async def api() -> AsyncIterator[tuple[Api, KubeClient]]:
 
 
 async def test_an_object_is_created_in_its_namespace_under_its_name(api: tuple[Api, KubeClient]) -> None:
-    """And one that is there already is a conflict, which tells the caller that it was created before."""
+    """One that exists already is a conflict, by which the caller knows that it was created before."""
     fake, kube = api
     fake.answer(201, {"kind": "Reassignment"})
     fake.answer(409, {"message": "exists"})

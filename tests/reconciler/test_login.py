@@ -61,7 +61,7 @@ async def test_a_proxy_of_the_environment_is_used(tmp_path: Path, monkeypatch: p
 
 
 async def test_missing_credentials_are_reported(tmp_path: Path) -> None:
-    """With the place where they were looked for."""
+    """With the place where they were expected."""
     with pytest.raises(LoginError, match="nowhere"):
         await configuration(tmp_path / "nowhere", None)
     with pytest.raises(LoginError):

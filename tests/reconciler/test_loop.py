@@ -63,7 +63,7 @@ def test_what_comes_together_is_one_batch_of_limited_size() -> None:
 
 
 def test_a_resource_is_never_worked_on_twice_at_once() -> None:
-    """What comes meanwhile waits for the next batch, and is not lost."""
+    """Events in the meantime wait for the next batch, and are not lost."""
 
     async def story() -> None:
         at_work: set[Key] = set()
@@ -133,7 +133,7 @@ def test_an_internal_error_ends_no_loop() -> None:
 
 
 def test_retry_backs_off_and_wait_does_not() -> None:
-    """What goes on as it should is looked at at an even pace."""
+    """Running work is polled at an even pace."""
 
     async def story() -> None:
         outcomes: dict[str, Outcome] = {"failing": Retry(1.0, 60.0), "moving": Wait(1.0)}

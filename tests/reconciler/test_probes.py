@@ -24,16 +24,16 @@ def get(port: int, path: str) -> tuple[int, object]:
 @pytest.mark.slow
 def test_healthy_is_one_that_makes_progress_and_ready_one_that_has_seen_everything() -> None:
     """200 or 503, with what is wrong."""
-    troubles: dict[str, str | None] = {"loop": None, "loaded": "not yet"}
+    problems: dict[str, str | None] = {"loop": None, "loaded": "not yet"}
     probes = Probes(
-        "127.0.0.1", 0, health={"loop": lambda: troubles["loop"]}, ready={"loaded": lambda: troubles["loaded"]}
+        "127.0.0.1", 0, health={"loop": lambda: problems["loop"]}, ready={"loaded": lambda: problems["loaded"]}
     )
     try:
         assert get(probes.port, "/healthz") == (200, {})
         assert get(probes.port, "/readyz") == (503, {"loaded": "not yet"})
-        troubles["loaded"] = None
+        problems["loaded"] = None
         assert get(probes.port, "/readyz") == (200, {})
-        troubles["loop"] = "the event loop has been blocked for 20 s"
+        problems["loop"] = "the event loop has been blocked for 20 s"
         assert get(probes.port, "/healthz") == (503, {"loop": "the event loop has been blocked for 20 s"})
         assert get(probes.port, "/readyz")[0] == 503
         assert get(probes.port, "/")[0] == 404

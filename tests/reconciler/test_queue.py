@@ -74,7 +74,7 @@ def test_a_timer_puts_a_name_later_and_a_put_makes_it_void() -> None:
 
 
 def test_taking_a_name_stops_its_timer() -> None:
-    """It is looked at now; when it is looked at next is decided then."""
+    """It is processed now; the time of the next poll is decided then."""
 
     async def story() -> None:
         waiting, _ = queue()

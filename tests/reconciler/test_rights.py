@@ -55,7 +55,7 @@ def test_only_what_is_switched_on_is_needed() -> None:
 
 
 def test_leases_are_asked_for_by_name() -> None:
-    """Each shard's; a Lease of another name may be somebody else's."""
+    """Each shard's; a Lease of another name may belong to others."""
     settings = OperatorSettings(own_namespace="kafka", lease="operator", shards=2)
 
     found = {(right.verb, right.name) for right in needed_rights(settings) if right.resource == "leases"}

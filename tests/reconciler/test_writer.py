@@ -56,7 +56,7 @@ async def test_a_write_is_learnt_at_once() -> None:
 
 
 async def test_where_a_topic_comes_from_is_noted_with_the_claim() -> None:
-    """One write for finalizer, settings and origin; a claim that says nothing of the origin leaves it."""
+    """One write for finalizer, settings and origin; a claim without an origin keeps it."""
     place = Place()
     topic = place.have()
 

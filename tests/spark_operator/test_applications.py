@@ -160,7 +160,7 @@ def test_lost_executors_are_reported_and_the_application_continues(executor_reas
 
 @in_virtual_time
 async def test_a_driver_that_is_gone_is_not_made_again_in_the_same_attempt() -> None:
-    """Deleted by somebody, or with its node: the attempt has failed, and the policy says what follows."""
+    """Deleted by a user, or with its node: the attempt has failed, and the policy determines what follows."""
     async with spark_running() as world:
         world.fake.scripts = [RUNS_FOREVER, SUCCEEDS]
         world.kube.apply(raw_spark(restartPolicy={"type": "OnFailure", "onFailureRetryInterval": 1}))
@@ -198,7 +198,7 @@ async def test_a_refused_driver_fails_the_application_where_nothing_is_to_be_tri
 
 @in_virtual_time
 async def test_suspend_ends_what_runs_and_resume_begins_another_attempt() -> None:
-    """All pods are gone before Suspended is said."""
+    """All pods are deleted before Suspended is reported."""
     async with spark_running() as world:
         world.fake.scripts = [RUNS_FOREVER, SUCCEEDS]
         world.kube.apply(raw_spark())

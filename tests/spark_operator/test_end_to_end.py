@@ -108,7 +108,7 @@ def test_an_application_is_one_driver_that_the_restricted_standard_takes(jobs: N
         lambda: (
             [event for event in jobs.events("well") if event != ("Normal", "Running")]
             == [("Normal", "DriverCreated"), ("Normal", "Completed")]
-        ),  # which a look may miss
+        ),  # which a poll may miss
         timeout_s=PATIENCE_S,
         what="its start and its end are posted as events",
         context=lambda: str(jobs.events("well")),
@@ -147,7 +147,7 @@ def test_a_killed_operator_finds_its_driver_again(jobs: Namespace, kubelet: Kube
 
 
 def test_an_image_that_cannot_be_pulled_and_a_forbidden_pod_are_reported(jobs: Namespace, kubelet: Kubelet) -> None:
-    """A condition and an event that say what and what to do."""
+    """A condition and an event with the problem and what to do."""
     kubelet.scripts["image"] = NO_IMAGE
     jobs.take(raw_spark("image"))
     jobs.take(raw_spark("root", driver={"securityContext": {"privileged": True}}))
@@ -189,7 +189,7 @@ def test_a_schedule_starts_what_is_due_late_and_once(jobs: Namespace, kubelet: K
 
 
 def test_an_invalid_schedule_is_reported(jobs: Namespace) -> None:
-    """By condition; the words say what to write."""
+    """By condition; the message shows what to write."""
     jobs.take(raw_schedule("no-zone", timeZone="Mars/Olympus"))
     jobs.take(raw_schedule("no-time", schedule="61 * * * *"))
 

@@ -1,4 +1,4 @@
-"""The engines beside our own: Kubeflow's operator, whose status is shown, and processes of this machine."""
+"""The other engines: Kubeflow's operator, whose status is shown, and processes of this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WHERE = ("shop", "pi")
 PATIENCE_S = 30.0
 
 
-def say(world: SparkWorld, state: str, **more: Any) -> None:
+def report(world: SparkWorld, state: str, **more: Any) -> None:
     """Have Kubeflow's operator write a status."""
     world.fake.kubeflow[WHERE]["status"] = {"applicationState": {"state": state}, **more}
 
@@ -40,7 +40,7 @@ async def test_kubeflows_operator_is_given_its_resource_and_its_status_is_shown(
 
         executors = {"a": "RUNNING", "b": "PENDING"}
         submitted = "2026-01-01T12:00:05Z"
-        say(
+        report(
             world,
             "RUNNING",
             executionAttempts=1,
@@ -52,7 +52,7 @@ async def test_kubeflows_operator_is_given_its_resource_and_its_status_is_shown(
         assert world.status()["executors"] == {"running": 1, "pending": 1, "succeeded": 0, "failed": 0}
         assert world.status()["driver"]["podName"] == "pi-driver"
 
-        say(world, "COMPLETED", executionAttempts=1, terminationTime="2026-01-01T12:01:05Z")
+        report(world, "COMPLETED", executionAttempts=1, terminationTime="2026-01-01T12:01:05Z")
         await world.until(lambda: world.status().get("state") == "Completed")
         assert world.kube.ready(APPLICATION)[:2] == ("True", "Completed")
         assert world.status()["completionTime"] == "2026-01-01T12:01:05Z"
@@ -73,11 +73,11 @@ async def test_the_message_of_kubeflows_operator_about_a_failure_is_reported() -
 
 @in_virtual_time
 async def test_suspend_is_passed_on_and_a_lost_resource_is_reported() -> None:
-    """Both ways; a resource that somebody deleted is not made again."""
+    """Both ways; a resource that was deleted outside is not created again."""
     async with spark_running() as world:
         world.kube.apply(raw_spark(**HANDED_OVER))
         await world.until(lambda: WHERE in world.fake.kubeflow)
-        say(world, "RUNNING")
+        report(world, "RUNNING")
         await world.until(lambda: world.status().get("state") == "Running")
         world.kube.apply(raw_spark(**HANDED_OVER, suspend=True))
         await world.until(lambda: world.fake.kubeflow[WHERE]["spec"].get("suspend") is True)
@@ -111,7 +111,7 @@ async def test_a_missing_operator_is_reported() -> None:
 
 @pytest.fixture
 async def local(tmp_path: Path) -> AsyncIterator[LocalDrivers]:
-    """Drivers of this machine, with a stand-in for spark-submit that runs what the first argument of the application says."""
+    """Drivers of this machine, with a stand-in for spark-submit that runs the first argument of the application."""
     program = tmp_path / "spark-submit"
     program.write_text('#!/bin/sh\nfor last; do :; done\necho "runs $last"\neval "$last"\n', encoding="utf-8")
     program.chmod(program.stat().st_mode | stat.S_IEXEC)

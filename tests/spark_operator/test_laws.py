@@ -79,7 +79,7 @@ def test_there_is_exactly_one_driver_an_attempt(scripts: list[DriverScript], hap
 def test_no_two_drivers_are_alive_at_once_even_if_others_delete_them(
     scripts: list[DriverScript], happenings: list[Happening]
 ) -> None:
-    """A driver that vanishes before anybody wrote it down may be made again under its name; beside another one, never."""
+    """A driver that vanishes before it is in a status may be created again under its name, but never while another one exists."""
     world = run_virtually(live(scripts, happenings, lose=True))
 
     assert world.fake.max_alive_drivers <= 1

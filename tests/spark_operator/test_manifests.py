@@ -150,7 +150,7 @@ def test_a_drivers_container_has_room_beyond_the_heap(pod: PodSpec, kind: Applic
 
 @pytest.mark.parametrize(("kind", "factor"), [("Python", "0.4"), ("R", "0.4"), ("Java", "0.1"), ("Scala", "0.1")])
 def test_executors_are_given_the_overhead_of_their_language(kind: str, factor: str) -> None:
-    """Spark tells Python from Java in cluster mode only; in client mode it takes a tenth for both (BasicDriverFeatureStep)."""
+    """Spark distinguishes Python from Java in cluster mode only; in client mode it takes a tenth for both (BasicDriverFeatureStep)."""
     assert conf(spark(type=kind))["spark.kubernetes.memoryOverheadFactor"] == factor
     mine = {"spark.kubernetes.memoryOverheadFactor": "0.7"}
     assert conf(spark(type=kind, sparkConf=mine))["spark.kubernetes.memoryOverheadFactor"] == "0.7"

@@ -144,7 +144,7 @@ def test_a_namespace_that_is_not_for_jobs_is_refused() -> None:
 
 
 def test_the_operator_creates_no_driver_in_another_namespace() -> None:
-    """And tells it by condition and event."""
+    """It is reported by condition and event."""
 
     async def story() -> None:
         async with spark_running(namespaces=JOBS) as world:

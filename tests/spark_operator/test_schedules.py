@@ -139,7 +139,7 @@ async def test_a_run_of_that_name_with_another_owner_is_reported() -> None:
 
 
 def test_more_than_a_hundred_missed_times_are_reported_and_the_last_one_runs() -> None:
-    """A CronJob tells of too many, too (getMostRecentScheduleTime)."""
+    """A CronJob reports too many, too (getMostRecentScheduleTime)."""
     item = schedule(schedule=MINUTE, created="2025-12-01T00:00:00Z")
     step = decide_schedule(item, ScheduleView(NOW))
     assert isinstance(step, CreateRun)
@@ -186,8 +186,8 @@ def test_a_run_that_is_not_written_down_is_not_deleted_as_old() -> None:
 
 def test_the_reason_for_no_run_is_reported() -> None:
     """A template that the schema of applications refuses."""
-    trouble = SparkProblem("RunRefused", str(RefusedError("spec.driver.memory")))
-    status, event = ended(decide_schedule(schedule(), ScheduleView(NOW, created=trouble)))
+    problem = SparkProblem("RunRefused", str(RefusedError("spec.driver.memory")))
+    status, event = ended(decide_schedule(schedule(), ScheduleView(NOW, created=problem)))
     assert ready(status.conditions) == ("False", "RunRefused")
     assert event.warning
 

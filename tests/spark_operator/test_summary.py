@@ -85,7 +85,7 @@ async def test_an_unreadable_summary_is_reported_once_and_fails_nothing() -> Non
 
 
 def test_another_programs_message_is_no_summary() -> None:
-    """A program may say what it likes."""
+    """A program may write anything."""
     assert summary_in("") is None
     assert summary_in("killed by the moon") is None
     assert summary_in('{"kind": "Other"}') is None
@@ -142,10 +142,10 @@ def test_a_message_is_read_as_it_was_written() -> None:
     """Ratios with four digits, as people read them; days as they are."""
     found = replace(read_summary(SUMMARY), not_preferred_ratio=1 / 3, skew={"disk": 7 / 3})
 
-    said = message_of(found)
+    message = message_of(found)
 
-    assert said.startswith(START)
-    assert replace(found, not_preferred_ratio=0.3333, skew={"disk": 2.3333}) == summary_in(said)
+    assert message.startswith(START)
+    assert replace(found, not_preferred_ratio=0.3333, skew={"disk": 2.3333}) == summary_in(message)
 
 
 def test_a_schedule_shows_its_last_study_and_what_is_gone_is_shown_no_more() -> None:

@@ -94,7 +94,7 @@ def _state_lines(cluster: Cluster, change: changes.PartitionStates) -> list[str]
 
 
 def _kraft_state(cluster: Cluster, change: changes.PartitionStates, position: int) -> str:
-    """Describe what a change in KRaft mode has beside leader and ISR: only what differs from the usual."""
+    """Describe what a change in KRaft mode has in addition to leader and ISR: only what differs from the usual."""
     assert change.elr is not None
     assert change.last_known_elr is not None
     row = int(change.rows[position])

@@ -1,4 +1,4 @@
-"""Nodes in each state, made by steps as in a running quorum: voters 1, 2 and 3, and the node under test is 1 unless said."""
+"""Nodes in each state, made by steps as in a running quorum: voters 1, 2 and 3, and the node under test is 1 by default."""
 
 from collections.abc import Sequence
 from dataclasses import replace

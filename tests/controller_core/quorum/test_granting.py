@@ -72,7 +72,7 @@ VOTED: Mapping[str, Callable[[ReplicaKey], Node]] = {
 @pytest.mark.shows("Q3")
 @pytest.mark.parametrize("name", VOTED)
 def test_a_vote_is_repeated_to_its_candidate_only(name: str) -> None:
-    """Even if the log is behind by now. Another directory of its id, or none, is another replica."""
+    """Even if the log is behind since then. Another directory of its id, or none, is another replica."""
     node = VOTED[name](key(OTHER))
     candidates = (key(OTHER), ReplicaKey(OTHER, UUID(int=9)), ReplicaKey(OTHER), key(LEADER), OBSERVER)
 

@@ -110,7 +110,7 @@ def test_a_follower_behind_the_start_of_the_log_fetches_the_latest_snapshot() ->
 
 @given(EPOCHS, st.integers(0, 12))
 def test_a_flush_counts_only_what_was_not_truncated_since(epochs: list[int], end_offset: int) -> None:
-    """Q6: a late report of a flush says nothing about records that were appended after a truncation."""
+    """Q6: a late report of a flush does not include records that were appended after a truncation."""
     flushing = log_of(epochs).start_flush()
     truncated = flushing.truncate(end_offset)
     if truncated.end_offset < len(epochs):

@@ -165,7 +165,7 @@ def test_waiting_fetches_are_refused_when_the_leader_learns_of_another() -> None
 
 
 def test_a_follower_appends_and_fetches_again_after_the_flush() -> None:
-    """Its next fetch offset says that everything before is on disk."""
+    """Its next fetch offset confirms that everything before is on disk."""
     node = follower()
     batch = Batch(3, 3, EPOCH, control=(LeaderChangeRecord(LEADER, (1, 2, 3), (2, 3)),))
     appended = respond(node, LEADER, FetchResponse(leadership=FROM_LEADER, high_watermark=3, batches=(batch,)))

@@ -68,7 +68,7 @@ def test_suspicion_of_an_earlier_incarnation_is_ignored(driver: QuorumDriver) ->
 
 
 def test_a_new_controller_starts_a_controlled_shutdown_again(driver: QuorumDriver) -> None:
-    """It has no offsets; the registration says that the broker is shutting down."""
+    """It has no offsets; the registration contains that the broker is shutting down."""
     driver.shut_down(1)
     driver.cluster.progress.clear()
 

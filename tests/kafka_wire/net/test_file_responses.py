@@ -107,7 +107,7 @@ async def test_slices_are_sent_whole_and_in_order(ranges, platform, segment, sta
 
 
 async def test_cached_bytes_are_sent_without_a_copy(segment, start_server, connect, monkeypatch) -> None:
-    """By sendfile, where the kernel tells that they are cached: it would block the loop on others (KAFKA-7504)."""
+    """By sendfile, where the kernel reports that they are cached: it would block the loop on others (KAFKA-7504)."""
     sent: list[int] = []
     sendfile = os.sendfile
 

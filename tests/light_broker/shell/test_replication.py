@@ -33,7 +33,7 @@ def ends(cluster: Cluster) -> dict[int, int]:
 
 
 def shrunk_to(cluster: Cluster, isr: tuple[int, ...]) -> bool:
-    """Let the leader look for followers that lag, and return whether the controller has an ISR."""
+    """Let the leader check for followers that lag, and return whether the controller has an ISR."""
     cluster[cluster.controller.state.leader].replicas.shrink_isrs()
     return cluster.controller.state.isr == isr
 

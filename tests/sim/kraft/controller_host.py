@@ -111,7 +111,7 @@ class ControllerHost(Host):
         return self.node is not None and isinstance(self.node.state, Leader) and self.node.epoch == epoch
 
     def append_now(self, epoch: int, payload: bytes, record_count: int) -> results.AppendResult:
-        """Append a batch. Raises CloseConnection when the process ends meanwhile."""
+        """Append a batch. Raises CloseConnection when the process ends before the commit."""
         found: list[results.Reply] = []
         self.command(lambda request_id: Append(request_id, epoch, payload, record_count), found.append)
         if not found:

@@ -27,7 +27,7 @@ SMALL_BATCH = 4
 
 @dataclass(frozen=True)
 class Wishes:
-    """Parameters of one run, beside those of its quorum."""
+    """Parameters of one run, in addition to those of its quorum."""
 
     quorum: Swarm
     brokers: int

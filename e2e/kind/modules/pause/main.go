@@ -1,4 +1,4 @@
-// pause holds a pod's namespaces open: it sleeps, reaps orphans and ends when it is told to.
+// pause holds a pod's namespaces open: it sleeps, reaps orphans and ends with SIGTERM or SIGINT.
 package main
 
 import (

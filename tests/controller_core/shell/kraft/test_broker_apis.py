@@ -240,7 +240,7 @@ async def test_a_leader_changes_the_isr_and_replicas_are_assigned_to_directories
 
 
 async def test_controllers_and_directories_need_a_later_metadata_version() -> None:
-    """3.7-IV0 and 3.7-IV2: no record of earlier versions could say it."""
+    """3.7-IV0 and 3.7-IV2: no record of earlier versions could contain it."""
     log = SharedLog()
     old = log.add(101, bootstrap=(FeatureLevelRecord(METADATA_VERSION, 7),))
     log.elect(101)

@@ -473,7 +473,7 @@ async def test_connections_over_a_limit_are_closed_and_the_others_served(
 
 
 def test_a_limit_that_accepts_no_connection_is_refused_at_the_start(tmp_path: Path) -> None:
-    """A controller without connections serves nobody."""
+    """A controller without connections serves no client."""
     (member,) = members(tmp_path, 1, {"max.connections": "0"})
 
     with pytest.raises(SettingError, match=r"max.connections is 0, which accepts no connection\."):
