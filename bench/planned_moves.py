@@ -18,8 +18,8 @@ from confluent_kafka.cimpl import NewTopic
 from bench.layout import QUIET
 from bench.many_topics import CHANGES, writes
 from bench.operator_stage import StewardStage
-from kafka_operator.decide.plan_document import Document, write_document
-from kafka_operator.decide.plan_packing import packed_document
+from kafka_operator.decide.plans.plan_document import Document, write_document
+from kafka_operator.decide.plans.plan_packing import packed_document
 from kafka_operator.resources.reassignment import Assignment, Partition
 from kafka_wire.api import ApiKey
 from kafka_wire.net.connection import Connection

@@ -18,8 +18,8 @@ import numpy as np
 from bench.harness import Effort, Row, limited, side_of, timed
 from controller_core.rules.placement import place_replicas
 from controller_core.views.what_if import Scenario, Snapshot, lose_brokers, lose_rack, remove_brokers, what_if
-from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Disks, Layout
-from kafka_operator.decide.observed import Failure, KafkaPartition, KafkaTopic, Moves
+from kafka_operator.decide.kafka.layout import BrokerDisks, BrokerSizes, Disks, Layout
+from kafka_operator.decide.kafka.observed import Failure, KafkaPartition, KafkaTopic, Moves
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.what_if.reading import read_cluster
 

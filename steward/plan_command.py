@@ -40,7 +40,7 @@ def config_maps(
 
     The planFrom lines for the Reassignment are printed to stderr.
     """
-    from kafka_operator.decide.plan_packing import packed_document  # noqa: PLC0415 - as in `main`
+    from kafka_operator.decide.plans.plan_packing import packed_document  # noqa: PLC0415 - as in `main`
 
     document = _read(file)
     items: list[dict[str, Any]] = []
@@ -53,7 +53,7 @@ def config_maps(
 
 
 def _read(file: Path) -> Any:
-    from kafka_operator.decide.plan_document import (  # noqa: PLC0415
+    from kafka_operator.decide.plans.plan_document import (  # noqa: PLC0415
         MAX_DOCUMENT_BYTES,
         DocumentError,
         read_document,

@@ -12,8 +12,8 @@ import json
 from typing import Any
 
 from balance_analytics.moves.proposal import Proposal
-from kafka_operator.decide.plan_document import Document, digest_of
-from kafka_operator.decide.plan_packing import INLINE_PARTITIONS, packed_document
+from kafka_operator.decide.plans.plan_document import Document, digest_of
+from kafka_operator.decide.plans.plan_packing import INLINE_PARTITIONS, packed_document
 
 GROUP_VERSION = "steward.dev/v1alpha1"
 MAX_CONFIG_MAPS = 32

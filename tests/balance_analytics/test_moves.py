@@ -18,8 +18,8 @@ from balance_analytics.moves.planner_request import RESOURCES, PlannerSettings
 from balance_analytics.moves.proposal import Proposal, propose
 from balance_analytics.moves.proposed_moves import proposed_moves
 from controller_core.model.columns import unpad
-from kafka_operator.decide.plan_document import digest_of, read_config_maps
-from kafka_operator.decide.plan_packing import INLINE_PARTITIONS
+from kafka_operator.decide.plans.plan_document import digest_of, read_config_maps
+from kafka_operator.decide.plans.plan_packing import INLINE_PARTITIONS
 from kafka_operator.resources.reassignment import read_reassignment
 from kafka_operator.resources.reassignment_terms import Approval
 from tests.balance_analytics.arrow_loads import loads_table

@@ -11,9 +11,9 @@ import pytest
 from confluent_kafka import ElectionType
 
 from kafka_operator.admin.client import KafkaAdmin
-from kafka_operator.decide.reassignment_steps import AlterBroker
-from kafka_operator.decide.replica_dirs import ReplicaDir, replica_dirs_of
-from kafka_operator.decide.throttle import LOG_DIRS_RATE
+from kafka_operator.decide.kafka.replica_dirs import ReplicaDir, replica_dirs_of
+from kafka_operator.decide.reassignments.reassignment_steps import AlterBroker
+from kafka_operator.decide.reassignments.throttle import LOG_DIRS_RATE
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.reassignment import Partition
 from lab.kafka import KafkaBroker

@@ -14,14 +14,14 @@ import pytest
 
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import AdminError
-from kafka_operator.decide.cordon import SETTING
-from kafka_operator.decide.log_dirs import summarize
-from kafka_operator.decide.observed import Quorum
-from kafka_operator.decide.quorum import out_of_sync_ids, quorum_status
-from kafka_operator.decide.replica_dirs import ReplicaDir, replica_dirs_of
-from kafka_operator.decide.replica_health import ReplicaHealth
-from kafka_operator.decide.rolling import Hold, RollDecision, RollView, decide_roll
-from kafka_operator.decide.throttle import LOG_DIRS_RATE
+from kafka_operator.decide.clusters.cordon import SETTING
+from kafka_operator.decide.clusters.rolling import Hold, RollDecision, RollView, decide_roll
+from kafka_operator.decide.kafka.log_dirs import summarize
+from kafka_operator.decide.kafka.observed import Quorum
+from kafka_operator.decide.kafka.quorum import out_of_sync_ids, quorum_status
+from kafka_operator.decide.kafka.replica_dirs import ReplicaDir, replica_dirs_of
+from kafka_operator.decide.kafka.replica_health import ReplicaHealth
+from kafka_operator.decide.reassignments.throttle import LOG_DIRS_RATE
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.log_dirs import NO_PROBLEMS, Directory
 from kafka_operator.resources.reassignment import Partition

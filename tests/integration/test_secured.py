@@ -22,8 +22,8 @@ from confluent_kafka.admin import (
 
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import ConnectionRejectedError
-from kafka_operator.decide.election import Elect
-from kafka_operator.decide.observed import KafkaTopic
+from kafka_operator.decide.elections.election import Elect
+from kafka_operator.decide.kafka.observed import KafkaTopic
 from kafka_operator.decide.steps import CreateTopic
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.election import ElectionType

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth
-from kafka_operator.decide.rolling import READY_WITHIN_S
+from kafka_operator.decide.clusters.rolling import READY_WITHIN_S
+from kafka_operator.decide.kafka.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.resources.cluster import Cluster, ClusterStatus, PodGroup
 from kafka_operator.resources.pods import Pod, PodSet
 from kafka_operator.resources.reassignment import Partition

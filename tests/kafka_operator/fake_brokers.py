@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Disks, Layout
-from kafka_operator.decide.log_dirs import BrokerLogDirs, LogDir
-from kafka_operator.decide.observed import Failure, KafkaTopic
-from kafka_operator.decide.reassignment_steps import AlterBroker
-from kafka_operator.decide.replica_dirs import BrokerReplicaDirs, DirectoryLogs, Targets
+from kafka_operator.decide.kafka.layout import BrokerDisks, BrokerSizes, Disks, Layout
+from kafka_operator.decide.kafka.log_dirs import BrokerLogDirs, LogDir
+from kafka_operator.decide.kafka.observed import Failure, KafkaTopic
+from kafka_operator.decide.kafka.replica_dirs import BrokerReplicaDirs, DirectoryLogs, Targets
+from kafka_operator.decide.reassignments.reassignment_steps import AlterBroker
 from kafka_operator.resources.reassignment import Partition
 
 T = TypeVar("T")

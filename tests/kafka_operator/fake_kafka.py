@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kafka_operator.admin.port import ClusterUnreachableError, ConnectionRejectedError, ControllerUnavailableError
-from kafka_operator.decide.cluster_metrics import ClusterMetrics, read_versions
-from kafka_operator.decide.election import Elect
-from kafka_operator.decide.observed import (
+from kafka_operator.decide.clusters.cluster_metrics import ClusterMetrics, read_versions
+from kafka_operator.decide.elections.election import Elect
+from kafka_operator.decide.kafka.observed import (
     NO_LEADER,
     ClusterSeen,
     ConfigValue,
@@ -22,7 +22,7 @@ from kafka_operator.decide.observed import (
     Move,
     QuorumSeen,
 )
-from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth
+from kafka_operator.decide.kafka.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.election import ElectionType

@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_operator import kinds
-from kafka_operator.decide.desired_plan import Material
-from kafka_operator.decide.layout import Layout, Sizes
-from kafka_operator.decide.observed import ConfigValue, KafkaPartition, KafkaTopic, Move, Quorum, QuorumNode
-from kafka_operator.decide.plan_packing import Recorded
-from kafka_operator.decide.plan_preparation import plan_for
-from kafka_operator.decide.reassignment import decide_reassignment
-from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion
-from kafka_operator.decide.reassignment_steps import MakePlan
-from kafka_operator.decide.reassignment_view import ReassignmentView
-from kafka_operator.decide.reassignment_view import Step as MoveStep
-from kafka_operator.decide.topic import TopicView
+from kafka_operator.decide.kafka.layout import Layout, Sizes
+from kafka_operator.decide.kafka.observed import ConfigValue, KafkaPartition, KafkaTopic, Move, Quorum, QuorumNode
+from kafka_operator.decide.plans.desired_plan import Material
+from kafka_operator.decide.plans.plan_packing import Recorded
+from kafka_operator.decide.reassignments.plan_preparation import plan_for
+from kafka_operator.decide.reassignments.reassignment import decide_reassignment
+from kafka_operator.decide.reassignments.reassignment_deletion import decide_reassignment_deletion
+from kafka_operator.decide.reassignments.reassignment_steps import MakePlan
+from kafka_operator.decide.reassignments.reassignment_view import ReassignmentView
+from kafka_operator.decide.reassignments.reassignment_view import Step as MoveStep
+from kafka_operator.decide.topics.topic import TopicView
 from kafka_operator.names import MANAGED_CONFIG, ORIGIN
 from kafka_operator.resources.cluster import Cluster, read_cluster
 from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment, read_reassignment

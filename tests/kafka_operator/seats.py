@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kafka_operator.decide.cluster_metrics import ClusterMetrics, PartitionCounter
-from kafka_operator.decide.observed import Moves
+from kafka_operator.decide.clusters.cluster_metrics import ClusterMetrics, PartitionCounter
+from kafka_operator.decide.kafka.observed import Moves
 from kafka_operator.resources.reassignment import Partition
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kafka_operator.admin import brokers, requests
-from kafka_operator.decide.layout import Disks, Layout, size_of, sizes_of
-from kafka_operator.decide.observed import Failure, KafkaPartition
-from kafka_operator.decide.reassignment_steps import AlterBroker
+from kafka_operator.decide.kafka.layout import Disks, Layout, size_of, sizes_of
+from kafka_operator.decide.kafka.observed import Failure, KafkaPartition
+from kafka_operator.decide.reassignments.reassignment_steps import AlterBroker
 from kafka_operator.resources.reassignment import Partition
 from kafka_wire import codec
 from kafka_wire.codec import Body

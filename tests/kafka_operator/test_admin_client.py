@@ -11,7 +11,7 @@ import pytest
 from kafka_operator.admin import client as client_module
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import CallRefusedError, ClusterUnreachableError, ControllerUnavailableError
-from kafka_operator.decide.observed import Failure
+from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.decide.steps import CreateTopic
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.reassignment import Partition

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kafka_operator.admin.connection import VERSIONS
 from kafka_operator.admin.group_lag import committed_of, lag_of, list_offsets_request, query_group_lags
 from kafka_operator.admin.requests import Request
-from kafka_operator.decide.observed import Failure
+from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.resources.reassignment import Partition
 from kafka_wire import codec
 from kafka_wire.api import ApiKey

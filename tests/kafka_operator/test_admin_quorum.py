@@ -6,7 +6,7 @@ import pytest
 
 from kafka_operator.admin.quorum import controller_of, query_quorum
 from kafka_operator.admin.requests import Request
-from kafka_operator.decide.observed import Quorum, QuorumNode, QuorumSeen, Unavailable
+from kafka_operator.decide.kafka.observed import Quorum, QuorumNode, QuorumSeen, Unavailable
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.client import ConnectionFailed, UnsupportedVersion

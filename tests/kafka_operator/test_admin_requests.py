@@ -12,8 +12,8 @@ from kafka_operator.admin import requests
 from kafka_operator.admin.cluster_metrics import query_cluster_metrics
 from kafka_operator.admin.connection import VERSIONS, Connection, decoder
 from kafka_operator.admin.health import query_health
-from kafka_operator.decide.election import Elect
-from kafka_operator.decide.observed import ConfigValue, Failure, KafkaTopic, Move
+from kafka_operator.decide.elections.election import Elect
+from kafka_operator.decide.kafka.observed import ConfigValue, Failure, KafkaTopic, Move
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_operator import kinds
 from kafka_operator.admin.port import Refusals
-from kafka_operator.decide.observed import Failure
+from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.engine.admission import DEADLINE_S, Admission
 from kafka_operator.metrics import KafkaMetrics
 from reconciler.kube.port import UnavailableError

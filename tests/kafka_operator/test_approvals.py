@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.approval import User, approves
+from kafka_operator.decide.tenants.approval import User, approves
 from kafka_operator.engine.approvals import Approvals
 from kafka_operator.metrics import KafkaMetrics
 from reconciler.kube.port import UnavailableError

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.canary import CANARY_POLL_S
-from kafka_operator.decide.observed import KafkaPartition, KafkaTopic
-from kafka_operator.decide.reassignment_view import ReassignmentView
+from kafka_operator.decide.kafka.observed import KafkaPartition, KafkaTopic
+from kafka_operator.decide.reassignments.canary import CANARY_POLL_S
+from kafka_operator.decide.reassignments.reassignment_view import ReassignmentView
 from kafka_operator.resources.canary import CanaryRecord
 from kafka_operator.resources.reassignment import Partition, Reassignment, State
 from reconciler.decide.steps import Wait

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_operator.admin.cluster_metrics import count, query_cluster_metrics, query_versions
 from kafka_operator.admin.requests import Request
-from kafka_operator.decide.cluster import (
+from kafka_operator.decide.clusters.cluster import (
     CLUSTER_METRICS_EVERY_S,
     CLUSTER_METRICS_SHARE,
     POLL_INTERVAL_S,
@@ -18,9 +18,9 @@ from kafka_operator.decide.cluster import (
     cluster_metrics_pause_s,
     decide_cluster,
 )
-from kafka_operator.decide.cluster_metrics import METADATA_VERSIONS, ClusterMetrics, read_versions
-from kafka_operator.decide.log_dirs import BrokerLogDirs
-from kafka_operator.decide.observed import NO_LEADER, ClusterSeen, Unavailable
+from kafka_operator.decide.clusters.cluster_metrics import METADATA_VERSIONS, ClusterMetrics, read_versions
+from kafka_operator.decide.kafka.log_dirs import BrokerLogDirs
+from kafka_operator.decide.kafka.observed import NO_LEADER, ClusterSeen, Unavailable
 from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.resources.cluster import ClusterStatus, Imbalance, Versions, read_cluster
 from kafka_operator.resources.cluster_ref import ClusterRef

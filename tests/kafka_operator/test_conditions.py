@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.cluster import ClusterSnapshot, decide_cluster
-from kafka_operator.decide.observed import ClusterSeen, Failure, Unavailable
-from kafka_operator.decide.reassignment import decide_reassignment
-from kafka_operator.decide.reassignment_view import ReassignmentView
-from kafka_operator.decide.topic import BROKERS_START_S, decide_topic
+from kafka_operator.decide.clusters.cluster import ClusterSnapshot, decide_cluster
+from kafka_operator.decide.kafka.observed import ClusterSeen, Failure, Unavailable
+from kafka_operator.decide.reassignments.reassignment import decide_reassignment
+from kafka_operator.decide.reassignments.reassignment_view import ReassignmentView
+from kafka_operator.decide.topics.topic import BROKERS_START_S, decide_topic
 from kafka_operator.resources.reassignment import read_reassignment
 from reconciler.decide.conditions import FALSE, TRUE, UNKNOWN, condition_of, with_job_ready, with_ready
 from reconciler.decide.steps import WriteStatus

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_operator.decide.config import config_changes, same_value
-from kafka_operator.decide.observed import ConfigValue
+from kafka_operator.decide.kafka.observed import ConfigValue
+from kafka_operator.decide.topics.config import config_changes, same_value
 
 
 def test_what_differs_is_set_and_what_was_ours_is_reset() -> None:

@@ -18,7 +18,7 @@ from kafka_operator.admin.port import (
     ControllerUnavailableError,
 )
 from kafka_operator.admin.tls import make_context
-from kafka_operator.decide.observed import ClusterSeen, Failure, Unavailable
+from kafka_operator.decide.kafka.observed import ClusterSeen, Failure, Unavailable
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import BACKOFF_CAP_S, ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.credentials import MAX_AGE_S, Credentials

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.observed import NO_LEADER, Failure
+from kafka_operator.decide.kafka.observed import NO_LEADER, Failure
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Login, Security
 from reconciler.names import Key

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide import plan_preparation
-from kafka_operator.decide.plan_document import digest_of
+from kafka_operator.decide.plans.plan_document import digest_of
+from kafka_operator.decide.reassignments import plan_preparation
 from kafka_operator.resources.reassignment import Partition
 from reconciler.names import Key
 from tests.effort import in_soak

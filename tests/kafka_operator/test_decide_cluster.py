@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafka_operator.decide.cluster import (
+from kafka_operator.decide.clusters.cluster import (
     NAMESPACE_GRACE_S,
     POLL_INTERVAL_S,
     RELEASE_AFTER_S,
@@ -14,9 +14,9 @@ from kafka_operator.decide.cluster import (
     decide_cluster,
     decide_cluster_deletion,
 )
-from kafka_operator.decide.observed import ClusterSeen, Quorum, QuorumSeen, Unavailable
+from kafka_operator.decide.kafka.observed import ClusterSeen, Quorum, QuorumSeen, Unavailable
 from kafka_operator.decide.steps import Claim
-from kafka_operator.decide.topic import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
+from kafka_operator.decide.timeouts import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
 from kafka_operator.resources.cluster import Cluster, ClusterStatus
 from kafka_operator.resources.quorum import QuorumStatus
 from reconciler.decide.conditions import condition_of

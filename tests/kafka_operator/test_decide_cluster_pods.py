@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kafka_operator.decide.cluster_pods import (
+from kafka_operator.decide.clusters.cluster_pods import (
     BUSY_POLL_S,
     IDLE_POLL_S,
     DeletePod,
@@ -15,8 +15,8 @@ from kafka_operator.decide.cluster_pods import (
     decide_pods,
     without_pods,
 )
-from kafka_operator.decide.observed import Unavailable
-from kafka_operator.decide.rolling import AskKafka
+from kafka_operator.decide.clusters.rolling import AskKafka
+from kafka_operator.decide.kafka.observed import Unavailable
 from kafka_operator.resources.cluster import Cluster, Replacing, read_cluster
 from kafka_operator.resources.pods import PodSet
 from reconciler.decide.steps import ResourceEvent, Wait, WriteStatus

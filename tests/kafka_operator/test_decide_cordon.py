@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_operator.decide.cordon import (
+from kafka_operator.decide.clusters.cordon import (
     NONE_LEAVING,
     AlterCordons,
     CordonView,
@@ -17,8 +17,8 @@ from kafka_operator.decide.cordon import (
     missing_cordons,
     wanted_cordons,
 )
-from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.reassignment_steps import AlterBroker
+from kafka_operator.decide.kafka.observed import Failure
+from kafka_operator.decide.reassignments.reassignment_steps import AlterBroker
 from kafka_operator.resources.cluster import Cluster, ClusterStatus, PodGroup, Versions
 from kafka_operator.resources.cordon import Cordon
 from kafka_operator.resources.reassignment import Reassignment

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.deletion_timeouts import CLUSTER_LEAVING_TIMEOUT_S
-from kafka_operator.decide.observed import Failure, Unavailable
-from kafka_operator.decide.reassignment import decide_reassignment_unavailable
-from kafka_operator.decide.reassignment_view import CHECK_TIMEOUT_S, POLL_INTERVAL_S, STRAY_TIMEOUT_S
+from kafka_operator.decide.kafka.observed import Failure, Unavailable
+from kafka_operator.decide.reassignments.reassignment import decide_reassignment_unavailable
+from kafka_operator.decide.reassignments.reassignment_view import CHECK_TIMEOUT_S, POLL_INTERVAL_S, STRAY_TIMEOUT_S
 from kafka_operator.decide.steps import Claim, Submit
+from kafka_operator.decide.timeouts import CLUSTER_LEAVING_TIMEOUT_S
 from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress
 from reconciler.decide.steps import Done, Release, Retry, Wait, WriteStatus

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
-from kafka_operator.decide.observed import Unavailable
-from kafka_operator.decide.plan import PlanProblem
-from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion_unavailable
+from kafka_operator.decide.kafka.observed import Unavailable
+from kafka_operator.decide.plans.plan import PlanProblem
+from kafka_operator.decide.reassignments.reassignment_deletion import decide_reassignment_deletion_unavailable
 from kafka_operator.decide.steps import Submit
+from kafka_operator.decide.timeouts import DELETION_TIMEOUT_S
 from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Stored
 from reconciler.decide.steps import Done, Release, Retry

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_operator.decide.observed import Unavailable
-from kafka_operator.decide.replica_health import ReplicaHealth
-from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollDecision, RollView, Settled, decide_roll
+from kafka_operator.decide.clusters.rolling import AskKafka, Hold, Replace, RollDecision, RollView, Settled, decide_roll
+from kafka_operator.decide.kafka.observed import Unavailable
+from kafka_operator.decide.kafka.replica_health import ReplicaHealth
 from kafka_operator.resources.pods import PodSet
 from tests.kafka_operator.cluster_pods import LONG_AGO, NEW, OLD, health, partition, pod, pod_set
 from tests.kafka_operator.makers import NOW, quorum

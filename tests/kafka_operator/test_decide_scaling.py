@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_operator.decide.observed import Quorum, Unavailable
-from kafka_operator.decide.scaling import YOUNG_S, AskHolders, Scale, decide_scale
+from kafka_operator.decide.clusters.scaling import YOUNG_S, AskHolders, Scale, decide_scale
+from kafka_operator.decide.kafka.observed import Quorum, Unavailable
 from kafka_operator.resources.pods import PodSet
 from tests.kafka_operator.cluster_pods import health, partition, pod, pod_set
 from tests.kafka_operator.makers import NOW, quorum

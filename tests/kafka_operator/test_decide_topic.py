@@ -7,15 +7,10 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.observed import ConfigValue, Failure, KafkaPartition, Unavailable
+from kafka_operator.decide.kafka.observed import ConfigValue, Failure, KafkaPartition, Unavailable
 from kafka_operator.decide.steps import AlterConfig, Apply, Claim, CreateTopic, GrowTopic
-from kafka_operator.decide.topic import (
-    FAILOVER_TIMEOUT_S,
-    TRANSIENT_ERROR_TIMEOUT_S,
-    decide_topic,
-    decide_topic_unavailable,
-    desired_actions,
-)
+from kafka_operator.decide.timeouts import FAILOVER_TIMEOUT_S, TRANSIENT_ERROR_TIMEOUT_S
+from kafka_operator.decide.topics.topic import decide_topic, decide_topic_unavailable, desired_actions
 from kafka_operator.resources.topic import Topic, TopicStatus
 from reconciler.decide.steps import Done, Retry, WriteStatus
 from reconciler.names import Key

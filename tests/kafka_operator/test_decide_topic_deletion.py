@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.deletion_timeouts import DELETION_TIMEOUT_S
-from kafka_operator.decide.observed import Failure, Unavailable
+from kafka_operator.decide.kafka.observed import Failure, Unavailable
 from kafka_operator.decide.steps import Apply, DropTopic, StopMoves
-from kafka_operator.decide.topic_deletion import (
+from kafka_operator.decide.timeouts import DELETION_TIMEOUT_S
+from kafka_operator.decide.topics.topic_deletion import (
     decide_topic_deletion,
     decide_topic_deletion_unavailable,
 )

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.observed import Failure, KafkaPartition
+from kafka_operator.decide.kafka.observed import Failure, KafkaPartition
 from kafka_operator.decide.steps import AlterConfig, Apply, Claim, CreateTopic, GrowTopic
-from kafka_operator.decide.tenancy import Refusal
-from kafka_operator.decide.topic import TRANSIENT_ERROR_TIMEOUT_S, decide_topic
+from kafka_operator.decide.tenants.tenancy import Refusal
+from kafka_operator.decide.timeouts import TRANSIENT_ERROR_TIMEOUT_S
+from kafka_operator.decide.topics.topic import decide_topic
 from kafka_operator.resources.topic import Drift, Topic, TopicStatus
 from reconciler.decide.steps import Done, Release, Retry, WriteStatus
 from reconciler.names import Key

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from kafka_operator.admin.requests import elect_leaders_request, election_codes, failed_elections
-from kafka_operator.decide.election import (
+from kafka_operator.decide.elections.election import (
     TRY_FOR_S,
     Elect,
     ElectionView,
     decide_election,
     decide_election_unavailable,
 )
-from kafka_operator.decide.election_result import MAX_RESULTS, result_of, select
-from kafka_operator.decide.observed import NO_LEADER, Failure, KafkaPartition, KafkaTopic, Unavailable
-from kafka_operator.decide.tenancy import Refusal
+from kafka_operator.decide.elections.election_result import MAX_RESULTS, result_of, select
+from kafka_operator.decide.kafka.observed import NO_LEADER, Failure, KafkaPartition, KafkaTopic, Unavailable
+from kafka_operator.decide.tenants.tenancy import Refusal
 from kafka_operator.resources.election import Counts, Election, ElectionState, ElectionType, Result, read_election
 from kafka_operator.resources.reassignment import Partition
 from reconciler.decide.steps import Done, Retry, WriteStatus

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import NewTopic
 from typer.testing import CliRunner
 
-from kafka_operator.decide.cordon import SETTING
+from kafka_operator.decide.clusters.cordon import SETTING
 from lab.kraft import KraftCluster
 from lab.waiting import wait_until
 from steward.main import kubectl_app

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.cluster import POLL_INTERVAL_S
+from kafka_operator.decide.clusters.cluster import POLL_INTERVAL_S
 from kafka_operator.resources.security import Login, Security
 from reconciler.names import Key
 from tests.kafka_operator.makers import raw_cluster, raw_topic

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.log_dirs import LogDir
-from kafka_operator.decide.observed import Failure
+from kafka_operator.decide.kafka.log_dirs import LogDir
+from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.engine import replica_dir_reader
 from kafka_operator.resources.reassignment import Partition
 from reconciler.names import Key

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.observed import NO_LEADER
+from kafka_operator.decide.kafka.observed import NO_LEADER
 from kafka_operator.resources.reassignment import Partition
 from reconciler.names import FINALIZER, Key
 from tests.kafka_operator.makers import raw_plan, raw_reassignment

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide import plan_preparation
-from kafka_operator.decide.plan_document import digest_of
+from kafka_operator.decide.plans.plan_document import digest_of
+from kafka_operator.decide.reassignments import plan_preparation
 from kafka_operator.resources.reassignment import Assignment, Partition
 from reconciler.names import Key
 from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment

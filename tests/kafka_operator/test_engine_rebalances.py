@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.rebalance_need import LOST_AFTER_S, SETTLE_S
+from kafka_operator.decide.clusters.rebalance_need import LOST_AFTER_S, SETTLE_S
 from kafka_operator.resources.reassignment import Partition
 from reconciler.names import PAUSE, Key
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment

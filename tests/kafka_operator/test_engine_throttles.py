@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.observed import Failure
+from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.resources.reassignment import Partition
 from reconciler.names import Key
 from tests.kafka_operator.makers import raw_plan, raw_reassignment

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_operator.decide.cluster import CLUSTER_METRICS_EVERY_S
+from kafka_operator.decide.clusters.cluster import CLUSTER_METRICS_EVERY_S
 from lab.cluster import KafkaCluster
 from lab.kubernetes import ADMIN, KubernetesApi
 from lab.kubernetes_proxy import Call, KubernetesProxy, RequestFault, Rule, kubernetes_proxy

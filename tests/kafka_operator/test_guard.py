@@ -10,12 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_operator.decide.guard import GUARD_POLL_S, UNKNOWN_AFTER_S, Reading, judge, quiet_s, rolls_back
-from kafka_operator.decide.guard_readings import Shrinks, counted_shrinks, lag_readings, partition_readings
-from kafka_operator.decide.move_progress import Measured
-from kafka_operator.decide.observed import NO_LEADER, Failure, KafkaPartition, KafkaTopic
-from kafka_operator.decide.permission import HELD_POLL_S
-from kafka_operator.decide.reassignment_view import ReassignmentView
+from kafka_operator.decide.kafka.observed import NO_LEADER, Failure, KafkaPartition, KafkaTopic
+from kafka_operator.decide.reassignments.guard import GUARD_POLL_S, UNKNOWN_AFTER_S, Reading, judge, quiet_s, rolls_back
+from kafka_operator.decide.reassignments.guard_readings import (
+    Shrinks,
+    counted_shrinks,
+    lag_readings,
+    partition_readings,
+)
+from kafka_operator.decide.reassignments.move_progress import Measured
+from kafka_operator.decide.reassignments.permission import HELD_POLL_S
+from kafka_operator.decide.reassignments.reassignment_view import ReassignmentView
 from kafka_operator.decide.steps import Submit
 from kafka_operator.resources.move_guard import Guard, GuardAction, GuardRecord, LagLimit
 from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State

@@ -16,7 +16,7 @@ import steward.import_command
 from kafka_node.security.aws_identity import AwsIdentity
 from kafka_operator import kinds
 from kafka_operator.admin.port import CallRefusedError
-from kafka_operator.decide.observed import ConfigValue, Failure
+from kafka_operator.decide.kafka.observed import ConfigValue, Failure
 from kafka_operator.importing.client_config import (
     ClientConfigError,
     parse_properties,

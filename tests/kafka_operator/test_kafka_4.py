@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import AdminError
-from kafka_operator.decide.election import Elect
-from kafka_operator.decide.observed import KafkaTopic
+from kafka_operator.decide.elections.election import Elect
+from kafka_operator.decide.kafka.observed import KafkaTopic
 from kafka_operator.importing.manifests import ImportSelection
 from kafka_operator.importing.run import read_topics
 from kafka_operator.metrics import KafkaMetrics

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_operator.decide.config import config_changes
-from kafka_operator.decide.observed import ConfigValue, KafkaPartition, KafkaTopic
+from kafka_operator.decide.kafka.observed import ConfigValue, KafkaPartition, KafkaTopic
 from kafka_operator.decide.steps import (
     AlterConfig,
     Apply,
@@ -20,11 +19,12 @@ from kafka_operator.decide.steps import (
     GrowTopic,
     TopicAction,
 )
-from kafka_operator.decide.tenancy import Refusal
-from kafka_operator.decide.topic import TopicView, decide_topic, desired_actions
-from kafka_operator.decide.topic_deletion import decide_topic_deletion
-from kafka_operator.decide.topic_drift import find_drift
-from kafka_operator.decide.topic_origin import is_ours
+from kafka_operator.decide.tenants.tenancy import Refusal
+from kafka_operator.decide.topics.config import config_changes
+from kafka_operator.decide.topics.topic import TopicView, decide_topic, desired_actions
+from kafka_operator.decide.topics.topic_deletion import decide_topic_deletion
+from kafka_operator.decide.topics.topic_drift import find_drift
+from kafka_operator.decide.topics.topic_origin import is_ours
 from kafka_operator.names import ADOPT, MANAGED_CONFIG, ORIGIN
 from kafka_operator.resources.topic import Topic, TopicStatus, read_topic
 from reconciler.decide.steps import Done, Release, Retry, WriteStatus

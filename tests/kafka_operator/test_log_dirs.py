@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator.admin.brokers import log_dirs_of
-from kafka_operator.decide.cluster import ClusterSnapshot, decide_cluster
-from kafka_operator.decide.log_dirs import MAX_SHOWN, BrokerLogDirs, LogDir, summarize
-from kafka_operator.decide.observed import ClusterSeen, Failure
+from kafka_operator.decide.clusters.cluster import ClusterSnapshot, decide_cluster
+from kafka_operator.decide.kafka.log_dirs import MAX_SHOWN, BrokerLogDirs, LogDir, summarize
+from kafka_operator.decide.kafka.observed import ClusterSeen, Failure
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.log_dirs import NO_PROBLEMS, Directory, LogDirsStatus, read_log_dirs
 from kafka_wire.codec import Body

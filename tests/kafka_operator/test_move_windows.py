@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_operator import kinds
-from kafka_operator.decide.move_windows import next_opening, problem_of_windows, read_window
-from kafka_operator.decide.plan import PlanProblem
+from kafka_operator.decide.plans.plan import PlanProblem
+from kafka_operator.decide.reassignments.move_windows import next_opening, problem_of_windows, read_window
+from kafka_operator.decide.reassignments.throttle import ThrottleSeen
 from kafka_operator.decide.steps import Submit
-from kafka_operator.decide.throttle import ThrottleSeen
 from kafka_operator.resources.reassignment import State
 from kafka_operator.resources.reassignment_terms import Window
 from kafka_operator.resources.throttle import BrokerThrottle, ThrottleRecord, TopicThrottle

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_operator.decide.ownership import winner
+from kafka_operator.decide.tenants.ownership import winner
 from tests.kafka_operator.makers import topic
 
 TIMES = st.sampled_from(["2026-01-01T10:00:00Z", "2026-01-01T10:00:01Z", "2026-01-01T10:00:02Z"])

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kafka_operator.admin.client import KafkaAdmin
-from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.replica_dirs import ReplicaDir, replica_dirs_of
+from kafka_operator.decide.kafka.observed import Failure
+from kafka_operator.decide.kafka.replica_dirs import ReplicaDir, replica_dirs_of
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.reassignment import Partition
 from lab.kube_binaries import kube_binaries

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_operator.decide.topic import decide_topic
+from kafka_operator.decide.topics.topic import decide_topic
 from kafka_operator.resources.topic import Topic
 from reconciler.decide.pause import PAUSED, decide_pause
 from reconciler.decide.steps import Done, WriteStatus

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.plan import PlanProblem, check_plan, exact_plan
+from kafka_operator.decide.plans.plan import PlanProblem, check_plan, exact_plan
 from kafka_operator.resources.reassignment import Assignment, Partition
 from reconciler.names import Key
 from tests.kafka_operator.makers import assignments, kafka_topic, moving, raw_plan, reassignment

@@ -15,9 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_operator.decide import plan_document
-from kafka_operator.decide.plan_document import DocumentError, digest_of, read_config_maps, read_document, unpacked
-from kafka_operator.decide.plan_packing import MAX_PART_BYTES, Recorded, packed, unpack
+from kafka_operator.decide.plans import plan_document
+from kafka_operator.decide.plans.plan_document import (
+    DocumentError,
+    digest_of,
+    read_config_maps,
+    read_document,
+    unpacked,
+)
+from kafka_operator.decide.plans.plan_packing import MAX_PART_BYTES, Recorded, packed, unpack
 from kafka_operator.resources.reassignment import Assignment, Partition
 from tests.kafka_operator.makers import assignments
 from tests.kafka_operator.plans import document, raw_config_map

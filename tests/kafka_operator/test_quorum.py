@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_operator.decide.observed import Quorum, QuorumNode
-from kafka_operator.decide.quorum import CAUGHT_UP_WITHIN_MS, is_in_sync, quorum_status, voters_missed_without
+from kafka_operator.decide.kafka.observed import Quorum, QuorumNode
+from kafka_operator.decide.kafka.quorum import CAUGHT_UP_WITHIN_MS, is_in_sync, quorum_status, voters_missed_without
 from kafka_operator.resources.quorum import QuorumStatus
 from tests.kafka_operator.makers import quorum
 

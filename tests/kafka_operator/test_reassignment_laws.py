@@ -14,16 +14,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_operator.decide.guard import Reading
-from kafka_operator.decide.move_progress import Measured
-from kafka_operator.decide.observed import KafkaPartition, KafkaTopic, Move
-from kafka_operator.decide.partition_progress import PartitionProgress, PresentPartitions, busy_brokers, find_progress
-from kafka_operator.decide.plan_completion import cancel_moves
-from kafka_operator.decide.plan_packing import Recorded
-from kafka_operator.decide.reassignment_steps import AlterThrottle, ReadThrottle, ThrottleInForce
-from kafka_operator.decide.reassignment_view import ReassignmentView
-from kafka_operator.decide.steps import AlterConfig, Claim, Submit
-from kafka_operator.decide.throttle import (
+from kafka_operator.decide.kafka.observed import KafkaPartition, KafkaTopic, Move
+from kafka_operator.decide.plans.plan_packing import Recorded
+from kafka_operator.decide.reassignments.guard import Reading
+from kafka_operator.decide.reassignments.move_progress import Measured
+from kafka_operator.decide.reassignments.partition_progress import (
+    PartitionProgress,
+    PresentPartitions,
+    busy_brokers,
+    find_progress,
+)
+from kafka_operator.decide.reassignments.plan_completion import cancel_moves
+from kafka_operator.decide.reassignments.reassignment_steps import AlterThrottle, ReadThrottle, ThrottleInForce
+from kafka_operator.decide.reassignments.reassignment_view import ReassignmentView
+from kafka_operator.decide.reassignments.throttle import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
@@ -31,7 +35,8 @@ from kafka_operator.decide.throttle import (
     RATES,
     ThrottleSeen,
 )
-from kafka_operator.decide.waves import hand_over_up_to
+from kafka_operator.decide.reassignments.waves import hand_over_up_to
+from kafka_operator.decide.steps import AlterConfig, Claim, Submit
 from kafka_operator.resources.canary import Canary
 from kafka_operator.resources.move_guard import Guard, GuardAction
 from kafka_operator.resources.reassignment import (

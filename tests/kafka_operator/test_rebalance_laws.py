@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_operator.decide.rebalance import RebalanceView, decide_rebalance
-from kafka_operator.decide.rebalance_need import LOST_AFTER_S, Measure, Present, ReadHolders, Spread
+from kafka_operator.decide.clusters.rebalance import RebalanceView, decide_rebalance
+from kafka_operator.decide.clusters.rebalance_need import LOST_AFTER_S, Measure, Present, ReadHolders, Spread
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.resources.auto_rebalance import AutoRebalance, OnImbalance
 from kafka_operator.resources.cluster import Cluster, PodGroup

@@ -5,21 +5,25 @@ from __future__ import annotations
 import pytest
 
 from kafka_operator.admin import brokers
-from kafka_operator.decide.goals import Found
-from kafka_operator.decide.layout import Layout
-from kafka_operator.decide.log_dir_goal import plan_for_log_dirs
-from kafka_operator.decide.log_dirs import LogDir
-from kafka_operator.decide.observed import Failure, KafkaPartition, KafkaTopic
-from kafka_operator.decide.partition_progress import PresentPartitions, find_progress, find_rollback_progress
-from kafka_operator.decide.plan import PlanProblem
-from kafka_operator.decide.plan_document import DocumentError, digest_of, read_document, write_document
-from kafka_operator.decide.plan_packing import Recorded, packed, unpack
-from kafka_operator.decide.replica_dirs import (
+from kafka_operator.decide.kafka.layout import Layout
+from kafka_operator.decide.kafka.log_dirs import LogDir
+from kafka_operator.decide.kafka.observed import Failure, KafkaPartition, KafkaTopic
+from kafka_operator.decide.kafka.replica_dirs import (
     DirectoryLogs,
     ReplicaDir,
     replica_dirs_of,
     targets_of,
     targets_to_cancel,
+)
+from kafka_operator.decide.plans.goals import Found
+from kafka_operator.decide.plans.log_dir_goal import plan_for_log_dirs
+from kafka_operator.decide.plans.plan import PlanProblem
+from kafka_operator.decide.plans.plan_document import DocumentError, digest_of, read_document, write_document
+from kafka_operator.decide.plans.plan_packing import Recorded, packed, unpack
+from kafka_operator.decide.reassignments.partition_progress import (
+    PresentPartitions,
+    find_progress,
+    find_rollback_progress,
 )
 from kafka_operator.resources.reassignment import Assignment, Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_records import LeftOut

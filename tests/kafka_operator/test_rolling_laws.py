@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_operator.decide.cluster_pods import BUSY_POLL_S, DeletePod, PodsView, ScaleTo, decide_pods
-from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth
-from kafka_operator.decide.rolling import READY_WITHIN_S, AskKafka
+from kafka_operator.decide.clusters.cluster_pods import BUSY_POLL_S, DeletePod, PodsView, ScaleTo, decide_pods
+from kafka_operator.decide.clusters.rolling import READY_WITHIN_S, AskKafka
+from kafka_operator.decide.kafka.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.pods import Pod
 from kafka_operator.resources.reassignment import Partition

@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_operator.decide.observed import KafkaPartition, KafkaTopic
-from kafka_operator.decide.spread import spread
+from kafka_operator.decide.kafka.observed import KafkaPartition, KafkaTopic
+from kafka_operator.decide.plans.spread import spread
 
 BROKERS = st.lists(st.integers(1, 12), min_size=1, max_size=8, unique=True)
 

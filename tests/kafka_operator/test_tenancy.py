@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_operator import kinds
-from kafka_operator.decide.quota import quota_refusals
-from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
+from kafka_operator.decide.tenants.quota import quota_refusals
+from kafka_operator.decide.tenants.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.resources.allowed import read_allowed
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.topic import Topic, TopicStatus

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.reassignment_steps import AlterBroker, ReadThrottle
-from kafka_operator.decide.steps import AlterConfig
-from kafka_operator.decide.throttle import (
+from kafka_operator.decide.kafka.observed import Failure
+from kafka_operator.decide.reassignments.reassignment_steps import AlterBroker, ReadThrottle
+from kafka_operator.decide.reassignments.throttle import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
@@ -22,6 +21,7 @@ from kafka_operator.decide.throttle import (
     settled,
     unseen,
 )
+from kafka_operator.decide.steps import AlterConfig
 from kafka_operator.resources.throttle import (
     BrokerThrottle,
     ThrottleRecord,

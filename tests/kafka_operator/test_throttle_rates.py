@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_operator.decide.move_progress import STUCK_AFTER_S, Measured, measure, seconds_left
-from kafka_operator.decide.observed import KafkaPartition, KafkaTopic, Moves
-from kafka_operator.decide.partition_progress import PartitionProgress, PresentPartitions, find_progress
-from kafka_operator.decide.plan_packing import Recorded
-from kafka_operator.decide.throttle_rate import HEADROOM, Need, need_of, rate_of, too_low
+from kafka_operator.decide.kafka.observed import KafkaPartition, KafkaTopic, Moves
+from kafka_operator.decide.plans.plan_packing import Recorded
+from kafka_operator.decide.reassignments.move_progress import STUCK_AFTER_S, Measured, measure, seconds_left
+from kafka_operator.decide.reassignments.partition_progress import PartitionProgress, PresentPartitions, find_progress
+from kafka_operator.decide.reassignments.throttle_rate import HEADROOM, Need, need_of, rate_of, too_low
 from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_terms import Concurrency
 from kafka_operator.resources.throttle import ThrottleRecord, ThrottleSpec

@@ -35,7 +35,7 @@ from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.login import make_credentials
 from kafka_operator.admin.port import ConnectionRejectedError
 from kafka_operator.admin.tls import make_context
-from kafka_operator.decide.observed import Failure, Unavailable
+from kafka_operator.decide.kafka.observed import Failure, Unavailable
 from kafka_operator.importing.client_config import security_of
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.security import BearerToken, ClientCredentials, Login, Security

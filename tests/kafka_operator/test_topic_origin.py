@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator.decide.steps import AlterConfig, Apply, Claim, CreateTopic
-from kafka_operator.decide.topic import TRANSIENT_ERROR_TIMEOUT_S, decide_topic
-from kafka_operator.decide.topic_deletion import decide_topic_deletion
-from kafka_operator.decide.topic_drift import digest_of, find_drift
-from kafka_operator.decide.topic_origin import is_ours
+from kafka_operator.decide.timeouts import TRANSIENT_ERROR_TIMEOUT_S
+from kafka_operator.decide.topics.topic import decide_topic
+from kafka_operator.decide.topics.topic_deletion import decide_topic_deletion
+from kafka_operator.decide.topics.topic_drift import digest_of, find_drift
+from kafka_operator.decide.topics.topic_origin import is_ours
 from kafka_operator.names import ADOPT
 from kafka_operator.resources.topic import Drift, TopicStatus
 from reconciler.decide.steps import Done, Release, Retry, WriteStatus

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.decide.observed import Failure
+from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
-from kafka_operator.decide.topic import TRANSIENT_ERROR_TIMEOUT_S, decide_topic
-from kafka_operator.decide.topic_replication import POLL_INTERVAL_S
+from kafka_operator.decide.timeouts import TRANSIENT_ERROR_TIMEOUT_S
+from kafka_operator.decide.topics.topic import decide_topic
+from kafka_operator.decide.topics.topic_replication import POLL_INTERVAL_S
 from kafka_operator.resources.reassignment import Progress, Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import ReplicationChange, TopicStatus

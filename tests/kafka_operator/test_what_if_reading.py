@@ -9,8 +9,8 @@ import pytest
 
 from controller_core.views.what_if import DEFAULT_BYTES_PER_SECOND, BrokerState, Rate, RateSource
 from kafka_operator.admin.port import CallRefusedError, ClusterUnreachableError
-from kafka_operator.decide.layout import Disks
-from kafka_operator.decide.observed import Failure
+from kafka_operator.decide.kafka.layout import Disks
+from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.what_if.cluster_resource import ClusterResource, ClusterResourceError, read_named
 from kafka_operator.what_if.reading import read_cluster

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from kafka_operator.decide.plan_document import digest_of, read_config_maps
+from kafka_operator.decide.plans.plan_document import digest_of, read_config_maps
 from steward.main import app
 from tests.kafka_operator.makers import assignments
 from tests.kafka_operator.plans import document

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kafka_operator.decide.plan_document import digest_of
+from kafka_operator.decide.plans.plan_document import digest_of
 from kafka_operator.resources.reassignment import Assignment, Partition
 from lab.kubernetes import KubernetesApi
 from lab.steward import ROOT

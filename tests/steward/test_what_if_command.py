@@ -11,7 +11,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 import steward.what_if_command
-from kafka_operator.decide.layout import Disks
+from kafka_operator.decide.kafka.layout import Disks
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Security
 from kafka_operator.what_if.cluster_resource import ClusterName, ClusterResource, read_named

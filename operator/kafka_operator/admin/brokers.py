@@ -17,11 +17,11 @@ from kafka_operator.admin.requests import (
     failure_of,
     incremental_alter_configs_request,
 )
-from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Disks
-from kafka_operator.decide.log_dirs import UNKNOWN_BYTES, BrokerLogDirs, LogDir
-from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.reassignment_steps import AlterBroker
-from kafka_operator.decide.replica_dirs import BrokerReplicaDirs, DirectoryLogs, Targets
+from kafka_operator.decide.kafka.layout import BrokerDisks, BrokerSizes, Disks
+from kafka_operator.decide.kafka.log_dirs import UNKNOWN_BYTES, BrokerLogDirs, LogDir
+from kafka_operator.decide.kafka.observed import Failure
+from kafka_operator.decide.kafka.replica_dirs import BrokerReplicaDirs, DirectoryLogs, Targets
+from kafka_operator.decide.reassignments.reassignment_steps import AlterBroker
 from kafka_operator.resources.reassignment import Partition
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

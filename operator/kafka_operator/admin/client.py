@@ -35,15 +35,15 @@ from kafka_operator.admin.port import (
 from kafka_operator.admin.quorum import controller_of, query_quorum
 from kafka_operator.admin.requests import TOPIC, Request
 from kafka_operator.admin.tls import make_context
-from kafka_operator.decide.cluster_metrics import ClusterMetrics
-from kafka_operator.decide.election import Elect
-from kafka_operator.decide.kafka_errors import NO_REASSIGNMENT_IN_PROGRESS
-from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Layout
-from kafka_operator.decide.log_dirs import BrokerLogDirs
-from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
-from kafka_operator.decide.reassignment_steps import AlterBroker
-from kafka_operator.decide.replica_dirs import BrokerReplicaDirs, Targets
-from kafka_operator.decide.replica_health import ReplicaHealth
+from kafka_operator.decide.clusters.cluster_metrics import ClusterMetrics
+from kafka_operator.decide.elections.election import Elect
+from kafka_operator.decide.kafka.kafka_errors import NO_REASSIGNMENT_IN_PROGRESS
+from kafka_operator.decide.kafka.layout import BrokerDisks, BrokerSizes, Layout
+from kafka_operator.decide.kafka.log_dirs import BrokerLogDirs
+from kafka_operator.decide.kafka.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
+from kafka_operator.decide.kafka.replica_dirs import BrokerReplicaDirs, Targets
+from kafka_operator.decide.kafka.replica_health import ReplicaHealth
+from kafka_operator.decide.reassignments.reassignment_steps import AlterBroker
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.cluster import Versions

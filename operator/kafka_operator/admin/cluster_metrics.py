@@ -18,7 +18,12 @@ from kafka_operator.admin.requests import (
     moves_of,
     values_of,
 )
-from kafka_operator.decide.cluster_metrics import ClusterMetrics, PartitionCounter, read_versions, software_version
+from kafka_operator.decide.clusters.cluster_metrics import (
+    ClusterMetrics,
+    PartitionCounter,
+    read_versions,
+    software_version,
+)
 from kafka_operator.resources.cluster import Versions
 from kafka_wire.api import ApiKey
 from kafka_wire.metadata_columns import MetadataColumns

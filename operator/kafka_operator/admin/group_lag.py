@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from kafka_operator.admin.brokers import ask_broker, ask_each
 from kafka_operator.admin.connection import Connection
 from kafka_operator.admin.requests import Request, failure_of, topics_of
-from kafka_operator.decide.observed import NO_LEADER, Failure, KafkaTopic
+from kafka_operator.decide.kafka.observed import NO_LEADER, Failure, KafkaTopic
 from kafka_operator.resources.reassignment import Partition
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -10,7 +10,7 @@ from kafka_operator.admin.broker_roles import only_brokers
 from kafka_operator.admin.connection import Connection
 from kafka_operator.admin.quorum import controller_of, query_quorum
 from kafka_operator.admin.requests import TOPIC, describe_configs_request
-from kafka_operator.decide.replica_health import PartitionReplicas, ReplicaHealth
+from kafka_operator.decide.kafka.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.resources.reassignment import Partition
 from kafka_wire.codec import Body
 from kafka_wire.metadata_columns import MetadataColumns

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from kafka_operator.admin.connection import Connection
 from kafka_operator.admin.requests import Request
-from kafka_operator.decide.cluster_metrics import METADATA_VERSION
-from kafka_operator.decide.observed import UNKNOWN_MS, Quorum, QuorumNode, QuorumSeen, Unavailable
+from kafka_operator.decide.clusters.cluster_metrics import METADATA_VERSION
+from kafka_operator.decide.kafka.observed import UNKNOWN_MS, Quorum, QuorumNode, QuorumSeen, Unavailable
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_operator.decide.election import Elect
-from kafka_operator.decide.kafka_errors import ELECTION_NOT_NEEDED, NOT_CONTROLLER, UNKNOWN_TOPIC_OR_PARTITION
-from kafka_operator.decide.layout import Layout
-from kafka_operator.decide.observed import ConfigValue, Failure, KafkaPartition, KafkaTopic, Move
+from kafka_operator.decide.elections.election import Elect
+from kafka_operator.decide.kafka.kafka_errors import ELECTION_NOT_NEEDED, NOT_CONTROLLER, UNKNOWN_TOPIC_OR_PARTITION
+from kafka_operator.decide.kafka.layout import Layout
+from kafka_operator.decide.kafka.observed import ConfigValue, Failure, KafkaPartition, KafkaTopic, Move
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition

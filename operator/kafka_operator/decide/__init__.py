@@ -2,6 +2,13 @@
 
     Resource + view of the cluster ──► decide ──► Step ──► the engine carries it out and reads again
 
+    clusters   elections          a folder imports those below it only
+    reassignments
+    topics
+    tenants
+    plans
+    kafka
+
 Pure: no socket, clock, random source, thread or log. A step is one effect; the next one is decided on what is then seen, so that
 a process killed after any step, at any call, ends where one that was never killed ends.
 """

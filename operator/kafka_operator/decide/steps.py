@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_operator.decide.replica_dirs import Targets
+from kafka_operator.decide.kafka.replica_dirs import Targets
 from kafka_operator.names import MANAGED_CONFIG, ORIGIN
 from kafka_operator.resources.reassignment import Partition
 from reconciler.decide.steps import AddFinalizer, ResourceEvent

@@ -14,7 +14,12 @@ from typing import Any
 
 from kafka_operator import kinds
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.admission import (
+from kafka_operator.decide.kafka.observed import Failure, KafkaTopic
+from kafka_operator.decide.plans.goals import problem_with_goal
+from kafka_operator.decide.plans.plan import PlanProblem, check_plan, exact_plan
+from kafka_operator.decide.reassignments.move_windows import problem_of_windows
+from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
+from kafka_operator.decide.tenants.admission import (
     TAKEN,
     Answer,
     Review,
@@ -24,13 +29,8 @@ from kafka_operator.decide.admission import (
     read_review,
     unchecked,
 )
-from kafka_operator.decide.goals import problem_with_goal
-from kafka_operator.decide.move_windows import problem_of_windows
-from kafka_operator.decide.observed import Failure, KafkaTopic
-from kafka_operator.decide.plan import PlanProblem, check_plan, exact_plan
-from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
-from kafka_operator.decide.tenancy import refusal_of_topic, refusal_of_whole_cluster
-from kafka_operator.decide.topic import desired_actions
+from kafka_operator.decide.tenants.tenancy import refusal_of_topic, refusal_of_whole_cluster
+from kafka_operator.decide.topics.topic import desired_actions
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, Connect, ConnectionPool
 from kafka_operator.engine.credentials import Credentials

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafka_operator import kinds
-from kafka_operator.decide.quota import QUOTA_EXCEEDED
+from kafka_operator.decide.tenants.quota import QUOTA_EXCEEDED
 from kafka_operator.engine.cache import Cache
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.reassignment import Reassignment

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from typing import Any, Protocol
 
-from kafka_operator.decide.admission import TAKEN, Answer
-from kafka_operator.decide.approval import NOT_CHECKED, ApprovalReview, User, read_approval_review
+from kafka_operator.decide.tenants.admission import TAKEN, Answer
+from kafka_operator.decide.tenants.approval import NOT_CHECKED, ApprovalReview, User, read_approval_review
 from reconciler.kube.port import KubeError
 from reconciler.metrics import Metrics
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.cluster import cluster_metrics_pause_s
-from kafka_operator.decide.layout import Layout
-from kafka_operator.decide.rebalance import POLL_INTERVAL_S, RebalanceView, decide_rebalance
-from kafka_operator.decide.rebalance_need import (
+from kafka_operator.decide.clusters.cluster import cluster_metrics_pause_s
+from kafka_operator.decide.clusters.rebalance import POLL_INTERVAL_S, RebalanceView, decide_rebalance
+from kafka_operator.decide.clusters.rebalance_need import (
     SETTLE_S,
     Measure,
     Present,
@@ -20,6 +19,7 @@ from kafka_operator.decide.rebalance_need import (
     holders_of,
     spread_of,
 )
+from kafka_operator.decide.kafka.layout import Layout
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafka_operator import kinds
-from kafka_operator.decide.tenancy import serves
+from kafka_operator.decide.tenants.tenancy import serves
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.cluster_ref import ClusterRef, cluster_key
 from kafka_operator.resources.election import Election

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_operator.decide.cluster_pods import (
+from kafka_operator.decide.clusters.cluster_pods import (
     BUSY_POLL_S,
     IDLE_POLL_S,
     DeletePod,
@@ -18,10 +18,10 @@ from kafka_operator.decide.cluster_pods import (
     leaving_of,
     without_pods,
 )
-from kafka_operator.decide.cordon import NONE_LEAVING, Leaving
-from kafka_operator.decide.observed import Unavailable
-from kafka_operator.decide.replica_health import ReplicaHealth
-from kafka_operator.decide.rolling import AskKafka
+from kafka_operator.decide.clusters.cordon import NONE_LEAVING, Leaving
+from kafka_operator.decide.clusters.rolling import AskKafka
+from kafka_operator.decide.kafka.observed import Unavailable
+from kafka_operator.decide.kafka.replica_health import ReplicaHealth
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.kube.pods_port import PodKube

@@ -6,15 +6,15 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from kafka_operator.decide.cluster import (
+from kafka_operator.decide.clusters.cluster import (
     VERSIONS_EVERY_S,
     ClusterSnapshot,
     cluster_metrics_pause_s,
     shortest_cluster_metrics_pause_s,
 )
-from kafka_operator.decide.cluster_metrics import ClusterMetrics
-from kafka_operator.decide.log_dirs import LOG_DIRS_EVERY_S, MAX_BROKERS, BrokerLogDirs
-from kafka_operator.decide.observed import ClusterSeen, Unavailable
+from kafka_operator.decide.clusters.cluster_metrics import ClusterMetrics
+from kafka_operator.decide.kafka.log_dirs import LOG_DIRS_EVERY_S, MAX_BROKERS, BrokerLogDirs
+from kafka_operator.decide.kafka.observed import ClusterSeen, Unavailable
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.cluster_ref import ClusterRef

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from kafka_operator.decide.cluster import ClusterSnapshot, Dependents, Step, decide_cluster, decide_cluster_deletion
-from kafka_operator.decide.observed import Unavailable
+from kafka_operator.decide.clusters.cluster import (
+    ClusterSnapshot,
+    Dependents,
+    Step,
+    decide_cluster,
+    decide_cluster_deletion,
+)
+from kafka_operator.decide.kafka.observed import Unavailable
 from kafka_operator.engine.auto_rebalances import AutoRebalances
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.cluster_pods import PodReconciler

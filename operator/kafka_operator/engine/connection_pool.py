@@ -21,9 +21,9 @@ from kafka_operator.admin.port import (
     ConnectionRejectedError,
     ControllerUnavailableError,
 )
-from kafka_operator.decide.kafka_errors import message_of, reason_of
-from kafka_operator.decide.observed import Unavailable
-from kafka_operator.decide.security import bad_part
+from kafka_operator.decide.kafka.kafka_errors import message_of, reason_of
+from kafka_operator.decide.kafka.observed import Unavailable
+from kafka_operator.decide.kafka.security import bad_part
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.resources.cluster import Cluster

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.cordon import (
+from kafka_operator.decide.clusters.cordon import (
     NONE_LEAVING,
     POLL_INTERVAL_S,
     SETTING,
@@ -17,8 +17,8 @@ from kafka_operator.decide.cordon import (
     decide_cordons,
     wanted_cordons,
 )
-from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.reassignment_steps import AlterBroker
+from kafka_operator.decide.kafka.observed import Failure
+from kafka_operator.decide.reassignments.reassignment_steps import AlterBroker
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.resources.cluster import Cluster

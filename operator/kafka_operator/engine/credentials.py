@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from kafka_operator.decide.observed import Unavailable
-from kafka_operator.decide.security import (
+from kafka_operator.decide.kafka.observed import Unavailable
+from kafka_operator.decide.kafka.security import (
     aws_identity_refused,
     read_security,
     secret_not_allowed,

@@ -8,8 +8,14 @@ from datetime import datetime
 from itertools import islice
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.election import Elect, ElectionView, Step, decide_election, decide_election_unavailable
-from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
+from kafka_operator.decide.elections.election import (
+    Elect,
+    ElectionView,
+    Step,
+    decide_election,
+    decide_election_unavailable,
+)
+from kafka_operator.decide.kafka.observed import Failure, KafkaTopic, Unavailable
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.oldest_first import OldestFirst

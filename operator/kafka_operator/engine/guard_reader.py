@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.guard import GUARD_POLL_S, Reading
-from kafka_operator.decide.guard_readings import (
+from kafka_operator.decide.kafka.observed import KafkaTopic
+from kafka_operator.decide.reassignments.guard import GUARD_POLL_S, Reading
+from kafka_operator.decide.reassignments.guard_readings import (
     Shrinks,
     counted_shrinks,
     lag_readings,
@@ -21,7 +22,6 @@ from kafka_operator.decide.guard_readings import (
     query_reading,
     unreadable,
 )
-from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.engine.cache import Cache
 from kafka_operator.prometheus.port import Prometheus, PrometheusError, PrometheusServer
 from kafka_operator.resources.cluster import Cluster

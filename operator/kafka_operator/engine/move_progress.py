@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.move_progress import MEASURE_EVERY_S, Measured, Memory, measure
-from kafka_operator.decide.partition_progress import PartitionProgress, find_progress, find_rollback_progress
-from kafka_operator.decide.plan_packing import Recorded
-from kafka_operator.decide.reassignment import in_direction
-from kafka_operator.decide.reassignment_view import ReassignmentView
+from kafka_operator.decide.plans.plan_packing import Recorded
+from kafka_operator.decide.reassignments.move_progress import MEASURE_EVERY_S, Measured, Memory, measure
+from kafka_operator.decide.reassignments.partition_progress import (
+    PartitionProgress,
+    find_progress,
+    find_rollback_progress,
+)
+from kafka_operator.decide.reassignments.reassignment import in_direction
+from kafka_operator.decide.reassignments.reassignment_view import ReassignmentView
 from kafka_operator.engine.reassignment_reads import query_sizes
 from kafka_operator.resources.reassignment import Partition, Reassignment, State
 from kafka_operator.resources.reassignment_terms import Action

@@ -9,7 +9,7 @@ import logging
 
 from kafka_operator import kinds
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
-from kafka_operator.decide.topic_replication import POLL_INTERVAL_S
+from kafka_operator.decide.topics.topic_replication import POLL_INTERVAL_S
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import Topic

@@ -10,10 +10,10 @@ import contextlib
 from collections.abc import Sequence
 
 from kafka_operator import kinds
-from kafka_operator.decide.plan import PlanProblem
-from kafka_operator.decide.plan_document import Document, DocumentError, read_config_maps
-from kafka_operator.decide.plan_packing import Recorded, packed, unpack
-from kafka_operator.decide.reassignment_steps import StorePlan
+from kafka_operator.decide.plans.plan import PlanProblem
+from kafka_operator.decide.plans.plan_document import Document, DocumentError, read_config_maps
+from kafka_operator.decide.plans.plan_packing import Recorded, packed, unpack
+from kafka_operator.decide.reassignments.reassignment_steps import StorePlan
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.reassignment_records import Stored
 from kafka_operator.resources.reassignment_terms import PlanFrom

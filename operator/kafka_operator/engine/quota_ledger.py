@@ -10,12 +10,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.observed import Failure, KafkaTopic
-from kafka_operator.decide.quota import counted_after, quota_refusals, uncounted
+from kafka_operator.decide.kafka.observed import Failure, KafkaTopic
 from kafka_operator.decide.steps import Apply, Claim, CreateTopic
-from kafka_operator.decide.tenancy import Refusal, quota_of
-from kafka_operator.decide.topic import Step
-from kafka_operator.decide.topic_origin import is_ours
+from kafka_operator.decide.tenants.quota import counted_after, quota_refusals, uncounted
+from kafka_operator.decide.tenants.tenancy import Refusal, quota_of
+from kafka_operator.decide.topics.topic import Step
+from kafka_operator.decide.topics.topic_origin import is_ours
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.names import ORIGIN

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.desired_plan import Material
-from kafka_operator.decide.layout import Layout, Sizes, sizes_of
-from kafka_operator.decide.observed import Failure, KafkaTopic, Moves
-from kafka_operator.decide.plan import PlanProblem
-from kafka_operator.decide.plan_document import Document
-from kafka_operator.decide.reassignment_steps import AlterThrottle, ReadThrottle
-from kafka_operator.decide.throttle import LISTS, LOG_DIRS_RATE, RATES, ThrottleSeen, Values
+from kafka_operator.decide.kafka.layout import Layout, Sizes, sizes_of
+from kafka_operator.decide.kafka.observed import Failure, KafkaTopic, Moves
+from kafka_operator.decide.plans.desired_plan import Material
+from kafka_operator.decide.plans.plan import PlanProblem
+from kafka_operator.decide.plans.plan_document import Document
+from kafka_operator.decide.reassignments.reassignment_steps import AlterThrottle, ReadThrottle
+from kafka_operator.decide.reassignments.throttle import LISTS, LOG_DIRS_RATE, RATES, ThrottleSeen, Values
 from kafka_operator.resources.reassignment import Partition, Reassignment
 
 MAX_NAMED_PARTITIONS = 2_000

@@ -11,27 +11,33 @@ from datetime import datetime
 from typing import TypeVar
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.cordon import brokers_to_empty, missing_cordons, remaining_cordons
-from kafka_operator.decide.desired_plan import Checked
-from kafka_operator.decide.goals import without_cordoned
-from kafka_operator.decide.guard import Reading
-from kafka_operator.decide.move_progress import Measured
-from kafka_operator.decide.observed import Unavailable
-from kafka_operator.decide.plan import PlanProblem
-from kafka_operator.decide.plan_packing import Recorded
-from kafka_operator.decide.plan_preparation import plan_for
-from kafka_operator.decide.reassignment import decide_reassignment, decide_reassignment_unavailable
-from kafka_operator.decide.reassignment_deletion import (
+from kafka_operator.decide.clusters.cordon import brokers_to_empty, missing_cordons, remaining_cordons
+from kafka_operator.decide.kafka.observed import Unavailable
+from kafka_operator.decide.kafka.replica_dirs import ReplicaDirs
+from kafka_operator.decide.plans.desired_plan import Checked
+from kafka_operator.decide.plans.goals import without_cordoned
+from kafka_operator.decide.plans.plan import PlanProblem
+from kafka_operator.decide.plans.plan_packing import Recorded
+from kafka_operator.decide.reassignments.guard import Reading
+from kafka_operator.decide.reassignments.move_progress import Measured
+from kafka_operator.decide.reassignments.plan_preparation import plan_for
+from kafka_operator.decide.reassignments.reassignment import decide_reassignment, decide_reassignment_unavailable
+from kafka_operator.decide.reassignments.reassignment_deletion import (
     decide_reassignment_deletion,
     decide_reassignment_deletion_unavailable,
 )
-from kafka_operator.decide.reassignment_refused import decide_refused, decide_refused_unavailable
-from kafka_operator.decide.reassignment_steps import AlterThrottle, MakePlan, ReadThrottle, StorePlan, ThrottleInForce
-from kafka_operator.decide.reassignment_view import ReassignmentView, Step
-from kafka_operator.decide.replica_dirs import ReplicaDirs
+from kafka_operator.decide.reassignments.reassignment_refused import decide_refused, decide_refused_unavailable
+from kafka_operator.decide.reassignments.reassignment_steps import (
+    AlterThrottle,
+    MakePlan,
+    ReadThrottle,
+    StorePlan,
+    ThrottleInForce,
+)
+from kafka_operator.decide.reassignments.reassignment_view import ReassignmentView, Step
+from kafka_operator.decide.reassignments.throttle import ThrottleSeen
 from kafka_operator.decide.steps import MoveLogDirs, Submit
-from kafka_operator.decide.tenancy import NOT_ALLOWED, Refusal, refusal_of_topic, refusal_of_whole_cluster
-from kafka_operator.decide.throttle import ThrottleSeen
+from kafka_operator.decide.tenants.tenancy import NOT_ALLOWED, Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.guard_reader import GuardReader, is_guarded

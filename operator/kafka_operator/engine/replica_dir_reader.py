@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.plan_packing import Recorded
-from kafka_operator.decide.reassignment import in_direction
-from kafka_operator.decide.replica_dirs import ReplicaDirs, brokers_named, brokers_to_copy, replica_dirs_of
+from kafka_operator.decide.kafka.replica_dirs import ReplicaDirs, brokers_named, brokers_to_copy, replica_dirs_of
+from kafka_operator.decide.plans.plan_packing import Recorded
+from kafka_operator.decide.reassignments.reassignment import in_direction
 from kafka_operator.engine.reassignment_reads import FULL_EVERY_S, MAX_NAMED_PARTITIONS
 from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment
 from reconciler.names import Key

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from kafka_operator.decide.reassignment_status import WAITING
-from kafka_operator.decide.tenancy import (
+from kafka_operator.decide.reassignments.reassignment_status import WAITING
+from kafka_operator.decide.reassignments.throttle import OtherThrottles
+from kafka_operator.decide.tenants.tenancy import (
     Refusal,
     bounded_throttle,
     refusal_of_topic,
@@ -18,7 +19,6 @@ from kafka_operator.decide.tenancy import (
     refusal_of_whole_cluster,
     serves,
 )
-from kafka_operator.decide.throttle import OtherThrottles
 from kafka_operator.engine.cache import Cache, OfCluster
 from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.election import Election

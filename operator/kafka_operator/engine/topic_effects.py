@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kafka_operator.admin.port import Refusals
-from kafka_operator.decide.observed import Failure, Unavailable
+from kafka_operator.decide.kafka.observed import Failure, Unavailable
 from kafka_operator.decide.steps import AlterConfig, Apply, CreateTopic, DropTopic, GrowTopic, StopMoves
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.resources.cluster_ref import ClusterRef

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
-from kafka_operator.decide.observed import Failure, KafkaPartition, KafkaTopic, Moves
+from kafka_operator.decide.kafka.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_operator.decide.kafka.observed import Failure, KafkaPartition, KafkaTopic, Moves
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.topic import Topic
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kafka_operator import kinds
-from kafka_operator.decide.observed import Failure, KafkaTopic, Unavailable
-from kafka_operator.decide.ownership import winner
-from kafka_operator.decide.quota import QUOTA_EXCEEDED
+from kafka_operator.decide.kafka.observed import Failure, KafkaTopic, Unavailable
 from kafka_operator.decide.steps import Apply, CancelReassignment, Claim, CreateReassignment
-from kafka_operator.decide.tenancy import Refusal, refusal_of_topic
-from kafka_operator.decide.topic import Step, TopicView, decide_topic, decide_topic_unavailable, refused
-from kafka_operator.decide.topic_deletion import decide_topic_deletion, decide_topic_deletion_unavailable
+from kafka_operator.decide.tenants.ownership import winner
+from kafka_operator.decide.tenants.quota import QUOTA_EXCEEDED
+from kafka_operator.decide.tenants.tenancy import Refusal, refusal_of_topic
+from kafka_operator.decide.topics.topic import Step, TopicView, decide_topic, decide_topic_unavailable, refused
+from kafka_operator.decide.topics.topic_deletion import decide_topic_deletion, decide_topic_deletion_unavailable
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.owned_reassignments import OwnedReassignments

@@ -12,8 +12,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from kafka_operator import kinds
-from kafka_operator.decide.observed import KafkaTopic
-from kafka_operator.decide.tenancy import INTERNAL
+from kafka_operator.decide.kafka.observed import KafkaTopic
+from kafka_operator.decide.tenants.tenancy import INTERNAL
 from kafka_operator.importing.names import resource_names
 from kafka_operator.resources.topic import DeletionPolicy, Policy
 from reconciler.names import API_VERSION

@@ -11,16 +11,14 @@ from typing import Protocol, TextIO
 import yaml
 
 from kafka_operator.admin.port import AdminError
-from kafka_operator.decide.layout import Layout
-from kafka_operator.decide.observed import ConfigValue, Failure, KafkaTopic, Moves
+from kafka_operator.decide.kafka.layout import Layout
+from kafka_operator.decide.kafka.observed import ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.importing.manifests import ImportSelection, Manifest, is_selected, manifests_of, uneven
 from kafka_operator.resources.reassignment import Partition
+from reconciler.decide.listed import listed
 
 MAX_ASKED = 200
 """Topics in one DescribeConfigs without names of settings: an answer of some 500 kB."""
-
-MAX_NAMED = 10
-"""Topics named in a warning."""
 
 LINE_WIDTH = 120
 """Columns of the YAML that is written; longer words are kept whole."""
@@ -57,8 +55,9 @@ async def read_topics(source: Source, selection: ImportSelection, warn: Callable
         raise ImportFailedError(str(error)) from error
     odd = uneven(topics)
     if odd:
-        named = ", ".join(odd[:MAX_NAMED]) + (" and more" if len(odd) > MAX_NAMED else "")
-        warn(f"partitions of one topic have different numbers of replicas; the smallest number is written: {named}")
+        warn(
+            f"partitions of one topic have different numbers of replicas; the smallest number is written: {listed(odd)}"
+        )
     return manifests_of((replace(topic, config=configs.get(topic.name, {})) for topic in topics), selection)
 
 
@@ -74,9 +73,8 @@ def write_folder(manifests: Sequence[Manifest], folder: Path, *, overwrite: bool
         folder.mkdir(parents=True, exist_ok=True)
         there = sorted(path.name for path in paths if path.exists())
         if there and not overwrite:
-            named = ", ".join(there[:MAX_NAMED]) + (" and more" if len(there) > MAX_NAMED else "")
             raise ImportFailedError(
-                f"{folder} already contains these files: {named}. Use another folder, or --overwrite."
+                f"{folder} already contains these files: {listed(there)}. Use another folder, or --overwrite."
             )
         for path, manifest in paths.items():
             path.write_text(_yaml(manifest), encoding="utf-8")

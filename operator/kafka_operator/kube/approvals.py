@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_operator import kinds
-from kafka_operator.decide.approval import VERB, User
+from kafka_operator.decide.tenants.approval import VERB, User
 from reconciler.kube.client import KubeClient
 from reconciler.names import GROUP
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from kafka_operator import kinds
-from kafka_operator.decide.observed import Unavailable
-from kafka_operator.decide.security import EVERY_NAMESPACE, NOT_ALLOWED
+from kafka_operator.decide.kafka.observed import Unavailable
+from kafka_operator.decide.kafka.security import EVERY_NAMESPACE, NOT_ALLOWED
 from kafka_operator.engine.cluster_pods import read_pods
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.kube.pods import PodClient

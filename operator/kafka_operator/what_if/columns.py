@@ -9,8 +9,8 @@ import numpy as np
 
 from controller_core.model.columns import pad
 from controller_core.views.what_if import UNKNOWN_MIN_ISR, BrokerState, Columns
-from kafka_operator.decide.layout import BrokerDisks, BrokerSizes, Disks, Layout
-from kafka_operator.decide.observed import Failure, KafkaPartition, Moves
+from kafka_operator.decide.kafka.layout import BrokerDisks, BrokerSizes, Disks, Layout
+from kafka_operator.decide.kafka.observed import Failure, KafkaPartition, Moves
 from kafka_operator.resources.reassignment import Partition
 from move_planner.request import LoadArray
 

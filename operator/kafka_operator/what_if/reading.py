@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from controller_core.views.what_if import Rate, RateSource, Snapshot, snapshot_of
 from kafka_operator.admin.port import AdminError, AdminReads
-from kafka_operator.decide.observed import Failure
-from kafka_operator.decide.throttle import RATES
+from kafka_operator.decide.kafka.observed import Failure
+from kafka_operator.decide.reassignments.throttle import RATES
 from kafka_operator.what_if.columns import brokers_of, columns_of
+from reconciler.decide.listed import listed
 
 MAX_NAMED = 5
 """Brokers named in a note."""
@@ -63,9 +64,8 @@ async def _or_note(call: Awaitable[T], unknown: T, what: str, notes: list[str]) 
 def _failures(what: str, found: Mapping[int, object]) -> Iterable[str]:
     failed = {broker: answer for broker, answer in sorted(found.items()) if isinstance(answer, Failure)}
     if failed:
-        named = ", ".join(map(str, list(failed)[:MAX_NAMED])) + (" and others" if len(failed) > MAX_NAMED else "")
         first = next(iter(failed.values()))
-        yield f"brokers {named} do not return {what}: {first.name}: {first.message}"
+        yield f"brokers {listed(list(failed), MAX_NAMED)} do not return {what}: {first.name}: {first.message}"
 
 
 def _lowest_rate(settings: Mapping[int, Mapping[str, str] | Failure]) -> int | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from reconciler.decide.listed import listed
 from spark_operator.resources.application import SparkApplication
 from spark_operator.resources.pods import SparkPod
 
@@ -118,9 +119,7 @@ def refused_problem(words: str) -> SparkProblem:
 
 def _named(pods: list[SparkPod]) -> str:
     """Return the names of executors as the subject of a sentence, to be followed by a participle."""
-    names = ", ".join(pod.name for pod in pods[:MAX_NAMED])
-    more = f" and {len(pods) - MAX_NAMED} more" if len(pods) > MAX_NAMED else ""
-    return f"Executor {names}{more} was"
+    return f"Executor {listed([pod.name for pod in pods], MAX_NAMED)} was"
 
 
 def _shortened(message: str) -> str:

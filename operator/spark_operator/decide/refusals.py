@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from reconciler.decide.listed import listed
 from reconciler.resources.metadata import RawObject
 from spark_operator.decide.problems import MAX_NAMED, SparkProblem
 from spark_operator.resources.application import Engine, SparkSpec
@@ -82,8 +83,7 @@ def _refused_settings(spec: SparkSpec) -> SparkProblem | None:
     ignored = ignored_settings(spec.spark_conf)
     if not ignored:
         return None
-    named = ", ".join(ignored[:MAX_NAMED]) + (f" and {len(ignored) - MAX_NAMED} more" if ignored[MAX_NAMED:] else "")
-    words = f"Spark ignores {named} of spec.sparkConf, because the operator creates the driver's pod. Use the fields of spec.driver."
+    words = f"Spark ignores {listed(ignored, MAX_NAMED)} of spec.sparkConf, because the operator creates the driver's pod. Use the fields of spec.driver."
     return SparkProblem("IgnoredSettings", words)
 
 

@@ -4,7 +4,7 @@ clusters: steward.approvesCluster
 reassignments: steward.approvesReassignment
 {{- end }}
 
-{{/* CEL: whether a request approves a Reassignment, as kafka_operator.decide.approval: its plan, or the partitions after its canary. */}}
+{{/* CEL: whether a request approves a Reassignment, as kafka_operator.decide.tenants.approval: its plan, or the partitions after its canary. */}}
 {{- define "steward.approvesReassignment" -}}
 {{ include "steward.approvesPlan" . }}
 || {{ include "steward.approvesCanary" . }}

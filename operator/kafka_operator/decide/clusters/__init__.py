@@ -1,0 +1,1 @@
+"""Decisions on Clusters, their pods, and their automatic Reassignments."""

@@ -1,0 +1,1 @@
+"""Plans of Reassignments: from a goal or a document to partitions with their replicas."""
