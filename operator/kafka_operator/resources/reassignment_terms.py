@@ -105,5 +105,5 @@ def read_concurrency(raw: RawObject | None) -> Concurrency:
 
 
 def read_windows(raw: Iterable[RawObject] | None) -> tuple[Window, ...]:
-    """Read `spec.windows`; a schedule that is invalid is reported in the status (`decide/move_windows.py`)."""
+    """Read `spec.windows`; a schedule that is invalid is reported in the status (`decide/reassignments/move_windows.py`)."""
     return tuple(Window(item["schedule"], item["duration"], item.get("timeZone", "UTC")) for item in raw or ())
