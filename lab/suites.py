@@ -213,7 +213,7 @@ def _named(paths: Iterable[str], words: Sequence[str]) -> list[str]:
 
 def _texts(root: Path, folder: str) -> dict[str, str]:
     """Read the files of tests in a folder, by path and in order."""
-    found = sorted((root / folder).glob("test_*.py"))
+    found = sorted((root / folder).rglob("test_*.py"))
     return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in found}
 
 

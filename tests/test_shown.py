@@ -86,12 +86,12 @@ def test_modules_that_decide_an_invariant_exist() -> None:
     ("test", "parts"),
     [
         (
-            "tests/kafka_operator/test_end_to_end.py::test_the_oldest_topic_wins_and_the_next_takes_over",
+            "tests/kafka_operator/end_to_end/test_end_to_end.py::test_the_oldest_topic_wins_and_the_next_takes_over",
             ["API server", "Kafka 3.9"],
         ),
         # Defined in test_end_to_end.py; this module imports it and replaces the fixture of the cluster.
         (
-            "tests/kafka_operator/test_end_to_end_kafka_4.py::test_a_topic_is_created_extended_changed_and_deleted",
+            "tests/kafka_operator/end_to_end/test_end_to_end_kafka_4.py::test_a_topic_is_created_extended_changed_and_deleted",
             ["API server", "Kafka 4.3"],
         ),
         (

@@ -25,7 +25,7 @@ from lab.authority import Authority
 from lab.kraft import KraftNode
 from tests.balance_analytics.published import FACT_ORDER, rows
 from tests.balance_analytics.test_jobs_kafka import LOAD, NOW_MS, PATIENCE_S, TOPIC, create, messages, produce
-from tests.kafka_operator.test_tokens_kafka_4 import MODULE, TOKENS, node
+from tests.kafka_operator.end_to_end.test_tokens_kafka_4 import MODULE, TOKENS, node
 
 __all__ = ["node"]
 

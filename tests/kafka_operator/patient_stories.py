@@ -7,8 +7,8 @@ from collections.abc import Callable
 from kafka_operator import kinds
 from kafka_operator.resources.reassignment import Partition
 from reconciler.names import Key
+from tests.kafka_operator.engine.test_crash_anywhere import create, reassign, refused
 from tests.kafka_operator.makers import raw_election, raw_plan, raw_reassignment, raw_topic
-from tests.kafka_operator.test_crash_anywhere import create, reassign, refused
 from tests.kafka_operator.world import RESYNC_S, World
 
 ORDERS = Key(kinds.TOPIC, "shop", "orders")

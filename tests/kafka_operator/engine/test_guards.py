@@ -9,10 +9,10 @@ import pytest
 from kafka_operator import kinds
 from kafka_operator.resources.reassignment import Partition
 from reconciler.names import Key
+from tests.kafka_operator.engine.test_cluster_pods import reasons
+from tests.kafka_operator.engine.test_throttles import FIXED, condition, orders, status
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment
 from tests.kafka_operator.tenants import allow, tenant_move
-from tests.kafka_operator.test_engine_cluster_pods import reasons
-from tests.kafka_operator.test_engine_throttles import FIXED, condition, orders, status
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from lab.kraft import KraftCluster
-from tests.kafka_operator.stock import Stock
-from tests.kafka_operator.test_end_to_end_topics import (
+from tests.kafka_operator.end_to_end.test_end_to_end_topics import (
     test_a_change_that_the_brokers_refuse_in_part_is_not_made,
     test_an_edited_replication_factor_is_carried_out_under_a_throttle,
 )
+from tests.kafka_operator.stock import Stock
 
 __all__ = [
     "test_a_change_that_the_brokers_refuse_in_part_is_not_made",

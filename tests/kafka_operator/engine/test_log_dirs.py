@@ -12,10 +12,10 @@ from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.engine import replica_dir_reader
 from kafka_operator.resources.reassignment import Partition
 from reconciler.names import Key
+from tests.kafka_operator.engine.test_throttles import MOVE, condition, status
 from tests.kafka_operator.fake_brokers import LOG_DIRS_RATE
 from tests.kafka_operator.makers import raw_reassignment
 from tests.kafka_operator.tenants import TEAM, allow, tenant_move
-from tests.kafka_operator.test_engine_throttles import MOVE, condition, status
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 

@@ -21,7 +21,7 @@ from spark_operator.metrics import SparkMetrics
 from tests.kafka_operator.idle_core import idle_core
 from tests.kafka_operator.makers import cluster, reassignment, topic
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
 
 
 def documented() -> dict[str, set[str]]:

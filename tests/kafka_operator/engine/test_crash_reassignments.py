@@ -17,10 +17,10 @@ from kafka_operator.resources.reassignment import Partition
 from reconciler.names import Key
 from tests.effort import in_soak
 from tests.kafka_operator.crash_stories import ends_alike
+from tests.kafka_operator.engine.test_log_dirs import GOAL, approved, have_uneven_directories
 from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
 from tests.kafka_operator.plans import raw_config_map
 from tests.kafka_operator.tenants import allow, tenant_move
-from tests.kafka_operator.test_engine_log_dirs import GOAL, approved, have_uneven_directories
 from tests.kafka_operator.world import World
 
 pytestmark = pytest.mark.slow

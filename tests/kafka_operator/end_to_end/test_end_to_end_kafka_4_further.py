@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kafka_operator.test_end_to_end import (
+from tests.kafka_operator.end_to_end.test_end_to_end import (
     test_a_reassignment_moves_partitions_and_shows_its_progress,
     test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancelled,
     test_drift_is_reverted_and_undeclared_settings_are_kept,
     test_the_oldest_topic_wins_and_the_next_takes_over,
 )
-from tests.kafka_operator.test_end_to_end_elections import (
+from tests.kafka_operator.end_to_end.test_end_to_end_elections import (
     test_a_partition_without_a_leader_gets_one_where_loss_is_accepted,
     test_imported_topics_are_accepted_and_ready_at_once,
     test_leaders_return_to_a_broker_that_is_back,
     test_resources_restored_without_status_are_not_run_again,
 )
-from tests.kafka_operator.test_end_to_end_kafka_4 import brokers, kafka
-from tests.kafka_operator.test_end_to_end_moves import (
+from tests.kafka_operator.end_to_end.test_end_to_end_kafka_4 import brokers, kafka
+from tests.kafka_operator.end_to_end.test_end_to_end_moves import (
     prometheus,
     test_a_canary_moves_and_the_others_wait_for_the_approval_of_the_same_plan,
     test_a_goal_is_proposed_approved_and_reached,
@@ -28,7 +28,7 @@ from tests.kafka_operator.test_end_to_end_moves import (
     test_a_throttled_move_that_is_killed_and_deleted_leaves_no_throttle,
     writer,
 )
-from tests.kafka_operator.test_end_to_end_topics import (
+from tests.kafka_operator.end_to_end.test_end_to_end_topics import (
     team,
     test_a_foreign_finalizer_holds_the_kafka_topic_too,
     test_a_paused_topic_keeps_ready_and_goes_on_later,

@@ -15,21 +15,21 @@ from kafka_operator.decide.clusters.cordon import SETTING
 from lab.kraft import KraftCluster
 from lab.waiting import wait_until
 from steward.main import kubectl_app
-from tests.kafka_operator.live import PATIENCE_S, Namespace
-from tests.kafka_operator.makers import raw_plan, raw_reassignment
-from tests.kafka_operator.stock import Brokers, Stock
-from tests.kafka_operator.test_end_to_end import (
+from tests.kafka_operator.end_to_end.test_end_to_end import (
     test_a_cluster_status_has_its_brokers_and_controller,
     test_a_topic_is_created_extended_changed_and_deleted,
 )
-from tests.kafka_operator.test_end_to_end import (
+from tests.kafka_operator.end_to_end.test_end_to_end import (
     test_bad_input_is_reported_with_the_brokers_message as report_bad_input,
 )
-from tests.kafka_operator.test_end_to_end_moves import (
+from tests.kafka_operator.end_to_end.test_end_to_end_moves import (
     SLOW,
     test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back,
     until_state,
 )
+from tests.kafka_operator.live import PATIENCE_S, Namespace
+from tests.kafka_operator.makers import raw_plan, raw_reassignment
+from tests.kafka_operator.stock import Brokers, Stock
 
 __all__ = [
     "test_a_cluster_status_has_its_brokers_and_controller",

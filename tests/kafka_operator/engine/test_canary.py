@@ -16,10 +16,10 @@ from kafka_operator.resources.canary import CanaryRecord
 from kafka_operator.resources.reassignment import Partition, Reassignment, State
 from reconciler.decide.steps import Wait
 from reconciler.names import Key
+from tests.kafka_operator.decide.test_reassignment import BASE, TARGET, at, written
+from tests.kafka_operator.engine.test_cluster_pods import reasons
+from tests.kafka_operator.engine.test_throttles import FIXED, orders, status
 from tests.kafka_operator.makers import NOW, decide, moving, raw_plan, raw_reassignment, ready, view
-from tests.kafka_operator.test_decide_reassignment import BASE, TARGET, at, written
-from tests.kafka_operator.test_engine_cluster_pods import reasons
-from tests.kafka_operator.test_engine_throttles import FIXED, orders, status
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time
 

@@ -26,8 +26,8 @@ from kafka_operator.resources.move_guard import Guard, GuardAction, GuardRecord,
 from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.throttle import ThrottleSpec
 from reconciler.decide.steps import Wait
+from tests.kafka_operator.decide.test_reassignment import AT_BASE, BASE, ONE_ARRIVED, TARGET, at, written
 from tests.kafka_operator.makers import NOW, decide, moving, ready, view
-from tests.kafka_operator.test_decide_reassignment import AT_BASE, BASE, ONE_ARRIVED, TARGET, at, written
 
 PAUSE = Guard(max_offline=0, resume_after_s=300)
 ROLLBACK = replace(PAUSE, action=GuardAction.ROLLBACK)

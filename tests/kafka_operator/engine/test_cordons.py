@@ -13,10 +13,10 @@ from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.resources.reassignment import Partition
 from reconciler.names import Key
 from tests.kafka_operator.crash_stories import ends_alike
+from tests.kafka_operator.engine.test_throttles import condition as condition_of
+from tests.kafka_operator.engine.test_throttles import status
 from tests.kafka_operator.fake_pods import FakePods
 from tests.kafka_operator.makers import raw_cluster, raw_reassignment
-from tests.kafka_operator.test_engine_throttles import condition as condition_of
-from tests.kafka_operator.test_engine_throttles import status
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 

@@ -19,10 +19,10 @@ from kafka_operator.resources.reassignment_terms import Window
 from kafka_operator.resources.throttle import BrokerThrottle, ThrottleRecord, TopicThrottle
 from reconciler.decide.steps import Wait
 from reconciler.names import Key
+from tests.kafka_operator.decide.test_reassignment import AT_BASE, BASE, TARGET, at, written
+from tests.kafka_operator.engine.test_cluster_pods import reasons
+from tests.kafka_operator.engine.test_throttles import FIXED, condition, orders, status
 from tests.kafka_operator.makers import decide, moving, raw_plan, raw_reassignment, ready, view
-from tests.kafka_operator.test_decide_reassignment import AT_BASE, BASE, TARGET, at, written
-from tests.kafka_operator.test_engine_cluster_pods import reasons
-from tests.kafka_operator.test_engine_throttles import FIXED, condition, orders, status
 from tests.kafka_operator.world import running
 from tests.reconciler.virtual_time import in_virtual_time
 

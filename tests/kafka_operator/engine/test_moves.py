@@ -10,8 +10,8 @@ from kafka_operator import kinds
 from kafka_operator.decide.kafka.observed import NO_LEADER
 from kafka_operator.resources.reassignment import Partition
 from reconciler.names import FINALIZER, Key
+from tests.kafka_operator.engine.test_throttles import condition, orders, status
 from tests.kafka_operator.makers import raw_plan, raw_reassignment
-from tests.kafka_operator.test_engine_throttles import condition, orders, status
 from tests.kafka_operator.world import running
 from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 

@@ -10,9 +10,9 @@ from kafka_operator import kinds
 from kafka_operator.decide.clusters.rebalance_need import LOST_AFTER_S, SETTLE_S
 from kafka_operator.resources.reassignment import Partition
 from reconciler.names import PAUSE, Key
+from tests.kafka_operator.engine.test_cluster_pods import MAIN, condition, reasons, settled_pods
+from tests.kafka_operator.engine.test_throttles import status
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment
-from tests.kafka_operator.test_engine_cluster_pods import MAIN, condition, reasons, settled_pods
-from tests.kafka_operator.test_engine_throttles import status
 from tests.kafka_operator.world import World, running
 from tests.reconciler.virtual_time import in_virtual_time
 

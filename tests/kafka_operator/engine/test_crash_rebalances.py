@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.kafka_operator.crash_stories import ends_alike
+from tests.kafka_operator.engine.test_rebalances import BOTH, have
 from tests.kafka_operator.makers import raw_cluster
-from tests.kafka_operator.test_engine_rebalances import BOTH, have
 from tests.kafka_operator.world import World
 
 pytestmark = pytest.mark.slow

@@ -12,9 +12,9 @@ from kafka_operator.decide.plans.plan_document import digest_of
 from kafka_operator.decide.reassignments import plan_preparation
 from kafka_operator.resources.reassignment import Assignment, Partition
 from reconciler.names import Key
+from tests.kafka_operator.engine.test_throttles import orders, status
 from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
 from tests.kafka_operator.plans import raw_config_map
-from tests.kafka_operator.test_engine_throttles import orders, status
 from tests.kafka_operator.world import running
 from tests.reconciler.virtual_time import in_virtual_time, run_virtually
 

@@ -18,11 +18,11 @@ from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.reassignment import Partition
 from lab.kube_binaries import kube_binaries
 from lab.waiting import wait_until
+from tests.kafka_operator.end_to_end.test_end_to_end_kafka_4 import kafka
 from tests.kafka_operator.live import PATIENCE_S, PLURALS, Namespace
 from tests.kafka_operator.makers import raw_plan, raw_reassignment
 from tests.kafka_operator.pages import DOCS, TASKS, resources, script
 from tests.kafka_operator.stock import Stock
-from tests.kafka_operator.test_end_to_end_kafka_4 import kafka
 
 __all__ = ["kafka"]
 
