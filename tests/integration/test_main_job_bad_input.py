@@ -101,7 +101,7 @@ def test_a_plan_with_unknown_objects_moves_nothing(held: Held, user: User) -> No
 
 
 @pytest.mark.soak(
-    "kafka_operator/test_end_to_end.py::test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancelled"
+    "kafka_operator/end_to_end/test_end_to_end.py::test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancelled"
 )
 def test_a_plan_that_overlaps_a_running_one_moves_nothing(held: Held, user: User) -> None:
     """Overlap: neither the shared partition nor the other one moves, and the running plan goes on."""
@@ -143,7 +143,7 @@ def test_a_plan_that_overlaps_a_tools_move_moves_nothing(held: Held, user: User)
     assert set(held.cluster.assignment("tooled")[1]) == {2, 3, 1}
 
 
-@pytest.mark.soak("kafka_operator/test_end_to_end.py::test_the_oldest_topic_wins_and_the_next_takes_over")
+@pytest.mark.soak("kafka_operator/end_to_end/test_end_to_end.py::test_the_oldest_topic_wins_and_the_next_takes_over")
 def test_of_two_topics_for_one_kafka_topic_the_oldest_wins(held: Held, user: User) -> None:
     """O5: the other one reports Conflict and changes nothing; when the oldest is deleted and retains the Kafka topic, the other adopts it, if allowed."""
     user.apply(topic_text("elder", 2, topicName="shared", deletionPolicy="Retain"))

@@ -104,7 +104,9 @@ def test_the_operator_is_not_affected_by_a_change_of_controllers(held: Held, use
     assert user.events() == []
 
 
-@pytest.mark.soak("kafka_operator/test_end_to_end.py::test_an_operator_killed_while_it_creates_many_topics_converges")
+@pytest.mark.soak(
+    "kafka_operator/end_to_end/test_end_to_end.py::test_an_operator_killed_while_it_creates_many_topics_converges"
+)
 @pytest.mark.shows("O3")
 def test_an_operator_killed_while_it_creates_topics_ends_with_all_of_them(
     held: Held, user: User, operator: StewardOperator
@@ -129,7 +131,7 @@ def test_an_operator_killed_while_it_creates_topics_ends_with_all_of_them(
     assert user.events() == []
 
 
-@pytest.mark.soak("kafka_operator/test_crash_anywhere.py::test_killed_at_any_call_the_end_is_the_same")
+@pytest.mark.soak("kafka_operator/engine/test_crash_anywhere.py::test_killed_at_any_call_the_end_is_the_same")
 @pytest.mark.shows("O4")
 def test_an_operator_killed_while_it_deletes_topics_leaves_none(
     held: Held, user: User, operator: StewardOperator
@@ -149,7 +151,7 @@ def test_an_operator_killed_while_it_deletes_topics_leaves_none(
 
 
 @pytest.mark.soak(
-    "kafka_operator/test_end_to_end.py::test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancelled"
+    "kafka_operator/end_to_end/test_end_to_end.py::test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancelled"
 )
 @pytest.mark.shows("E3", "O9", "F19")
 def test_an_operator_killed_during_a_move_follows_it_to_its_end_and_moves_once(

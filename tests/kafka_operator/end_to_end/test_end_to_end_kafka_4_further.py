@@ -74,5 +74,5 @@ __all__ = [
 pytestmark = [
     pytest.mark.kubernetes,
     pytest.mark.kafka,
-    pytest.mark.soak("kafka_operator/test_end_to_end_kafka_4.py"),
+    pytest.mark.soak("kafka_operator/end_to_end/test_end_to_end_kafka_4.py"),
 ]

@@ -113,7 +113,7 @@ def test_partitions_are_moved_and_moved_back(shop: Namespace, kafka: Stock, run:
 
 
 @pytest.mark.shows("F10", "F12")
-@pytest.mark.soak("kafka_operator/test_pages_kafka_4.py::test_partitions_are_moved_and_moved_back")
+@pytest.mark.soak("kafka_operator/end_to_end/test_pages_kafka_4.py::test_partitions_are_moved_and_moved_back")
 @pytest.mark.usefixtures("orders")
 def test_a_broker_is_replaced(shop: Namespace, kafka: Stock, run: Callable[[str], str]) -> None:
     """The goal is proposed, approved by its digest and reached: broker 3 had replicas, and has none."""
@@ -152,7 +152,7 @@ async def test_log_directories_are_balanced(kafka: Stock, run: Callable[[str], s
 
 
 @pytest.mark.shows("F5", "F27")
-@pytest.mark.soak("kafka_operator/test_pages_kafka_4.py::test_a_change_is_previewed_and_then_applied")
+@pytest.mark.soak("kafka_operator/end_to_end/test_pages_kafka_4.py::test_a_change_is_previewed_and_then_applied")
 @pytest.mark.usefixtures("orders")
 def test_topics_are_imported_and_get_another_replica(shop: Namespace, kafka: Stock, run: Callable[[str], str]) -> None:
     """An import changes nothing; then three replicas are declared."""
