@@ -202,4 +202,4 @@ WHAT: Mapping[str, str] = {
         for name in BATCHES
     },
 }
-"""What each figure is."""
+"""Description of each figure."""

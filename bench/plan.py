@@ -17,7 +17,7 @@ from controller_core.rules.placement import Racks, place_replicas
 from move_planner import PlanRequest, plan_moves
 
 NAME = "plan"
-"""What rows are called by; they are measured with the benchmark `placement`."""
+"""Names of rows, which are measured with the benchmark `placement`."""
 
 BROKERS, ADDED, DRAINED = 100, 10, 5
 TOPICS, PARTITIONS_OF_EACH = 1_000, 100

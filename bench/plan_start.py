@@ -39,10 +39,10 @@ SETTINGS = {
 """What a hundred thousand empty logs need less of."""
 
 LIMIT_S = 10.0
-"""What was promised."""
+"""The promise."""
 
 PEER_HEAP = "256m"
-"""What Kafka's scripts give their tools."""
+"""Heap that Kafka's scripts give their tools."""
 LAB_ONLY = {FIRST_COMPILER_ONLY, "-XX:+UseSerialGC", f"-Xms{PEER_HEAP}"}
 """The lab's JVMs are small and start fast; the tool gets Java's own defaults, as its script would give it."""
 MEMORY_POLL_S = 0.02

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, settings
 EFFORT = float(os.environ.get("KAFKA_WIRE_EFFORT", "1"))
 
 EXHAUSTIVE = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
-"""Whether this is a soak, which tries every crash point, fault and row."""
+"""True in a soak, which tries every crash point, fault and row."""
 
 
 def in_soak(*rows: object) -> list[object]:

@@ -29,7 +29,7 @@ FOLDER = "_samples"
 """Below the facts; Spark's readers skip names that begin with an underscore."""
 
 OPEN_MS = 2 * DAY_MS
-"""How long after its end a day takes late samples."""
+"""Time after the end of a day in which its late samples are accepted."""
 
 PER_MESSAGE = ("cluster_id", "topic", "sampled_at_ms", "round_ms")
 """Once in a message; all other columns are arrays with an entry for each partition."""

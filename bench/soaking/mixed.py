@@ -97,4 +97,4 @@ KINDS: Mapping[str, Callable[[MixedCluster, int], AbstractContextManager[None]]]
     "freeze": _frozen,
     "isolate": _isolated,
 }
-"""What happens to a node, for a time."""
+"""Fault of a node, for a time."""

@@ -20,7 +20,7 @@ MATCHED = frozenset(
         *("client_source_address", "client_source_port"),
     )
 )
-"""What of a client a pattern may match."""
+"""Properties of a client that a pattern may match."""
 
 _ONLY_JAVA = (
     (re.compile(r"\\[pP](?:\{[A-Za-z0-9_=]+\}|[A-Z])"), r"\\w"),

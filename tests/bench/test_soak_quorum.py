@@ -1,4 +1,4 @@
-"""What the soak test of quorums finds wrong, on plain values; the live run is `make soak ARGS="--quorum"`."""
+"""Findings of the soak test of quorums, on plain values; the live run is `make soak ARGS="--quorum"`."""
 
 import pytest
 

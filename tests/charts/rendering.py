@@ -39,7 +39,7 @@ ALL_SECURITY: dict[str, Any] = {**SASL, "authorizer": {"enabled": True, "superUs
 """Values of `security`: the chart's own certificate, then with users, then with the authorizer."""
 
 SPARK = {"SparkApplication", "ScheduledSparkApplication"}
-"""Whose templates are none of pods: the operator makes those."""
+"""Kinds whose templates are not those of pods: the operator creates the pods."""
 
 Resource = dict[str, Any]
 

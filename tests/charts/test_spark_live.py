@@ -58,7 +58,7 @@ KEPT = {
     "persistentvolumeclaims": ["get", "list", "create", "patch", "delete", "deletecollection"],
     "secrets": ["get", "list"],
 }
-"""What an account of jobs may do to nothing in the namespace of the brokers."""
+"""Verbs that an account of jobs has on no resource in the namespace of the brokers."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What a leader takes from clients, and what it writes into it."""
+"""Batches that a leader accepts from clients, and the fields that it sets in them."""
 
 from __future__ import annotations
 

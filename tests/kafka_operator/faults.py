@@ -21,10 +21,10 @@ from tests.reconciler.fake_kube import FakeKube, WatchEvent
 from tests.reconciler.gate import Gate
 
 STALE_S = 3.0
-"""How old a stale list is."""
+"""Age of a stale list."""
 
 LATE_S = 20.0
-"""How late an event comes that comes late."""
+"""Delay of a late event."""
 
 T = TypeVar("T")
 

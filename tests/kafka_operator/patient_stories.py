@@ -16,7 +16,7 @@ MOVE = Key(kinds.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])
 
 PATIENCE_S = 2 * RESYNC_S
-"""What a lost event hid is found by a resync."""
+"""Time in which a resync finds what a lost event did not report."""
 
 __all__ = ["cancel", "change", "conflict", "create", "delete", "delete_running", "elect", "reassign", "refused"]
 

@@ -23,7 +23,7 @@ from tests.reconciler.fake_kube import START, FakeKube, WatchEvent
 from tests.reconciler.gate import Gate
 
 WATCH_DELAY_S = 0.01
-"""How late the watch brings what happened."""
+"""Delay of the watch."""
 
 RESYNC_S = 120.0
 

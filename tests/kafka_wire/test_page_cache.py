@@ -1,4 +1,4 @@
-"""What is in the page cache, as cachestat(2) reports it."""
+"""Pages in the page cache, as cachestat(2) reports them."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""What the light broker loads."""
+"""Modules that the light broker loads."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Whether the watch delivers."""
+"""Lag of the watch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a seed draws for its run: the nodes, their rules and settings at extremes, and the rates of all faults."""
+"""Parameters that a seed draws for its run: the nodes, their rules and settings at extremes, and the rates of all faults."""
 
 from dataclasses import dataclass, replace
 from random import Random

@@ -1,4 +1,4 @@
-"""What the definitions, the code and the examples repeat of each other is the same; and what --spark must be allowed to do."""
+"""Definitions, code and examples agree where they repeat each other; and the rights that --spark needs."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ DISK, OBJECTS = "file", "s3a"
 """Schemes of the two kinds of storage."""
 
 ROOTS = {DISK: "", OBJECTS: "s3a://lab"}
-"""What precedes a path of the local disk in the address of a folder."""
+"""Prefix of a path of the local disk in the address of a folder."""
 
 KILL, HALT, UNAVAILABLE, TIMEOUT, NONE = "kill", "halt", "503", "timeout", ""
 """Faults; `HALT` refuses an operation and all later ones, so that nothing changes any more, as after a kill."""

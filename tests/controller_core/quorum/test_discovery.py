@@ -1,4 +1,4 @@
-"""How a node finds the leader, and what it does when the leader does not answer (Kafka's KafkaRaftClientTest)."""
+"""Discovery of the leader, and steps of a node when the leader does not answer (Kafka's KafkaRaftClientTest)."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a state machine gets next: snapshots, committed records and leaders, as the listeners of Kafka's RaftClient."""
+"""Deliveries to a state machine: snapshots, committed records and leaders, as the listeners of Kafka's RaftClient."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a leader knows of its replicas: the high watermark, the check for a majority, successors (Kafka's LeaderStateTest)."""
+"""Progress of a leader's replicas: the high watermark, the check for a majority, successors (Kafka's LeaderStateTest)."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is decided for a Cluster."""
+"""Decisions on a Cluster."""
 
 from __future__ import annotations
 

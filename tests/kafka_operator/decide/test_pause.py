@@ -1,4 +1,4 @@
-"""What is decided for a resource whose user has paused it."""
+"""Decisions on a resource that is paused."""
 
 from __future__ import annotations
 

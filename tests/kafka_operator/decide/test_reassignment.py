@@ -1,4 +1,4 @@
-"""What is decided for a Reassignment that is not being deleted."""
+"""Decisions on a Reassignment that is not being deleted."""
 
 from __future__ import annotations
 

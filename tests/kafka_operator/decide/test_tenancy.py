@@ -1,4 +1,4 @@
-"""What a Cluster lets other namespaces do: names, numbers, order."""
+"""Rights of other namespaces on a Cluster: names, numbers, order of rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is set and taken away, in the cases that the laws do not reach: other Reassignments, topics and brokers that are gone."""
+"""Settings of a throttle that are set and removed, in cases that the laws do not reach: other Reassignments, deleted topics, missing brokers."""
 
 from __future__ import annotations
 

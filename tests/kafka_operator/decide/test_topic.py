@@ -1,4 +1,4 @@
-"""What is decided for a Topic that is not being deleted."""
+"""Decisions on a Topic that is not being deleted."""
 
 from __future__ import annotations
 

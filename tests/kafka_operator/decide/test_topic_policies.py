@@ -1,4 +1,4 @@
-"""What is decided by the policies of a Topic: to observe, to leave settings alone, to mend what others change."""
+"""Decisions by the policies of a Topic: to observe, to keep settings of others, to revert changes of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is decided when the replication factor of a topic is another than its Topic declares."""
+"""Decisions on a topic with another replication factor than its Topic declares."""
 
 from __future__ import annotations
 

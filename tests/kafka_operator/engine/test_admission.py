@@ -1,4 +1,4 @@
-"""What the API server is answered about resources, over fakes (features (e) 13)."""
+"""Responses to admission reviews of the API server, over fakes (features (e) 13)."""
 
 from __future__ import annotations
 

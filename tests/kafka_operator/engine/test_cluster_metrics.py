@@ -1,4 +1,4 @@
-"""How well a cluster is, as numbers: under-replicated, offline, imbalance, versions (Cluster.status)."""
+"""Health of a cluster in numbers: under-replicated, offline, imbalance, versions (Cluster.status)."""
 
 from __future__ import annotations
 

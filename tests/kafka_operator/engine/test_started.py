@@ -1,4 +1,4 @@
-"""What has started is not run again when it comes back without its status: from a backup, or from an exported manifest."""
+"""A resource that has started is not run again when it is restored without its status: from a backup, or from an exported manifest."""
 
 from __future__ import annotations
 

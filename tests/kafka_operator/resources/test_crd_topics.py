@@ -1,4 +1,4 @@
-"""What the API server takes and refuses of a Topic's policies, settings that are left alone, throttle and other namespaces."""
+"""Validation by the API server of a Topic's policies, ignored settings, throttle and other namespaces."""
 
 from __future__ import annotations
 

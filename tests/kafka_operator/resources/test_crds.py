@@ -1,4 +1,4 @@
-"""What the API server itself takes and refuses, in words, before any operator runs."""
+"""Validation by the API server itself, with its messages, before any operator runs."""
 
 from __future__ import annotations
 

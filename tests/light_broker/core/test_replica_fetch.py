@@ -1,4 +1,4 @@
-"""What a follower does with its leader's answers. Source: Kafka's AbstractFetcherThread, ReplicaFetcherThread."""
+"""Steps of a follower after its leader's responses. Source: Kafka's AbstractFetcherThread, ReplicaFetcherThread."""
 
 from dataclasses import replace
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What administrators ask of the active controller in a run: topics, moves, elections, configs, features."""
+"""Requests of administrators to the active controller in a run: topics, moves, elections, configs, features."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""What a seed draws for a run of the whole controller: its quorum, its brokers, its features, and what callers ask for."""
+"""Parameters that a seed draws for a run of the whole controller: its quorum, its brokers, its features, and what callers ask for."""
 
 from dataclasses import dataclass, replace
 from random import Random

@@ -1,4 +1,4 @@
-"""What is committed is applied in one piece: on a busy machine a test else sees a part of it."""
+"""Committed records are applied in one piece: otherwise a test on a busy machine sees a part of them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an active controller of KRaft mode does by itself. Source: BrokerHeartbeatManager, QuorumController's periodic tasks."""
+"""Periodic tasks of an active controller of KRaft mode. Source: BrokerHeartbeatManager, QuorumController's periodic tasks."""
 
 import asyncio
 from dataclasses import replace

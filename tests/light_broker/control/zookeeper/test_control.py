@@ -1,4 +1,4 @@
-"""What a light broker reads from a real ZooKeeper, and its registration there."""
+"""Reads of a light broker from a real ZooKeeper, and its registration there."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
