@@ -2,9 +2,8 @@
 
     Resource + view of the cluster ──► decide ──► Step ──► the engine carries it out and reads again
 
-    clusters   elections          a folder imports those below it only
-    reassignments
-    topics
+    clusters                           a folder imports only those below it
+    elections   reassignments   topics
     tenants
     plans
     kafka
