@@ -170,8 +170,9 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
     own_apart = _named(on_clusters, OWN_APART)
     own_with_operators = _named(on_clusters, OWN_WITH_OPERATORS)
     elsewhere = {*own_apart, *own_with_operators}
-    own = [path for path in _marked(on_clusters, OWN_CLUSTERS) if path not in elsewhere]
-    shared = [path for path in on_clusters if path not in {*own, *elsewhere}]
+    here = {path: text for path, text in on_clusters.items() if path not in elsewhere}
+    own = _marked(here, OWN_CLUSTERS)
+    shared = [path for path in here if path not in own]
     # A fixture that only some tests need starts with the first of them and runs to the end: these tests come last.
     own.sort(key=lambda path: ON_STAGE in on_clusters[path])
     shared.sort(key=lambda path: ON_API in on_clusters[path])

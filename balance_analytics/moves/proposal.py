@@ -13,6 +13,7 @@ from controller_core.model.columns import unpad
 from kafka_operator.resources.reassignment import Assignment, Partition
 from move_planner import Plan, plan_measured
 from move_planner.result import Reason
+from reconciler.decide.listed import first_few
 
 MAX_UNREACHED = 20
 """Goals that cannot be reached are listed up to this number; the others are counted."""
@@ -89,8 +90,6 @@ def propose(loads: PartitionLoads, settings: PlannerSettings) -> Proposal:
     """Plan moves for measured loads. Raises ValueError if loads and settings contradict each other."""
     plan = plan_measured(request_of(loads, settings))
     names = [Partition(loads.topic_of(row), int(loads.partition[row])) for row in plan.rows.tolist()]
-    unreached = [item.why for item in plan.unreached]
-    more = [f"and {len(unreached) - MAX_UNREACHED} more"] if len(unreached) > MAX_UNREACHED else []
     return Proposal(
         moves=tuple(Assignment(name, unpad(new)) for name, new in zip(names, plan.replicas, strict=True)),
         base=tuple(Assignment(name, unpad(old)) for name, old in zip(names, loads.replicas[plan.rows], strict=True)),
@@ -100,7 +99,7 @@ def propose(loads: PartitionLoads, settings: PlannerSettings) -> Proposal:
         resources=tuple(one.name for one in plan.resources),
         brokers=_brokers(plan),
         skew=_skew(plan),
-        unreached=(*unreached[:MAX_UNREACHED], *more),
+        unreached=first_few([item.why for item in plan.unreached], MAX_UNREACHED),
         kept_unknown=int((~loads.known).sum()),
     )
 

@@ -1,7 +1,7 @@
 """Events of KRaft mode: registrations, heartbeats and directories of brokers, as values.
 
-No event has a time: the shell decides by `quorum_mode.sessions` whether a broker's session is valid, and the event contains the result. Where an event needs the end
-of the log (`log_end`, the offset of the next record), the loop sets it each time it decides about the event.
+No event has a time: the shell decides by `quorum_mode.sessions` whether a broker's session is valid, and the event contains the result.
+Where an event needs the end of the log (`log_end`, the offset of the next record), the loop sets it each time it decides about the event.
 """
 
 from collections.abc import Mapping

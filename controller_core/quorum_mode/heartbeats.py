@@ -178,7 +178,8 @@ def decide_heartbeat_connection_ended(cluster: Cluster, event: HeartbeatConnecti
 def decide_report_directories(cluster: Cluster, event: ReportDirectories) -> Decision[None]:
     """Move leaders and ISRs off directories that failed, and note failed and cordoned directories.
 
-    A broker without any directory left keeps its registration: no record can contain that (an empty list means unchanged), and the broker stops.
+    A broker without any directory left keeps its registration: no record can contain that (an empty list means unchanged),
+    and the broker stops.
     """
     broker = cluster.brokers.get(event.broker)
     if broker is None or broker.epoch != event.broker_epoch or not cluster.rules.directories:

@@ -1,6 +1,7 @@
 """Bad input: each case gets a reason and a message, nothing is lost or moved, and corrected input takes effect.
 
-What the API server refuses is tested in tests/kafka_operator/resources/test_crds.py, a cluster that does not answer in test_end_to_end.py there.
+What the API server refuses is tested in tests/kafka_operator/resources/test_crds.py, a cluster that does not
+answer in tests/kafka_operator/end_to_end/test_end_to_end.py.
 """
 
 import time

@@ -1,4 +1,7 @@
-"""Stories whose users wait for the state before their next action: under faults everything takes longer, and a plan that never started ends in another way."""
+"""Stories whose users wait for a state before their next action.
+
+Under faults everything takes longer, and a plan that never started ends in another way.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of names in a message: the first few names, and how many more there are."""
+"""Lists in messages and statuses: the first few items, and how many more there are."""
 
 from __future__ import annotations
 
@@ -16,3 +16,13 @@ def listed(names: Sequence[object], most: int = MAX_LISTED) -> str:
     """
     shown = ", ".join(map(str, names[:most]))
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def first_few(texts: Sequence[str], most: int = MAX_LISTED) -> tuple[str, ...]:
+    """Return at most `most` texts, and a further one with the number of the others.
+
+    >>> first_few(["a", "b", "c"], 2)
+    ('a', 'b', 'and 1 more')
+    """
+    more = len(texts) - most
+    return (*texts[:most], *([f"and {more} more"] if more > 0 else []))

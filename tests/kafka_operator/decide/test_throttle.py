@@ -1,4 +1,4 @@
-"""Settings of a throttle that are set and removed, in cases that the laws do not reach: other Reassignments, deleted topics, missing brokers."""
+"""Settings of a throttle that are set and removed, where the laws do not reach: other Reassignments, deleted topics, missing brokers."""
 
 from __future__ import annotations
 

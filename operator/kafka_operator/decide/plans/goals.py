@@ -25,7 +25,7 @@ from kafka_operator.resources.reassignment_terms import Goal
 from move_planner import Plan as MovePlan
 from move_planner import PlanRequest, plan_moves
 from move_planner.request import MAX_TOTAL_LOAD
-from reconciler.decide.listed import MAX_LISTED, listed
+from reconciler.decide.listed import first_few, listed
 
 SIZES_UNKNOWN = "goal.maxBytesMoved requires the sizes of logs, which the brokers do not return. Allow DescribeLogDirs (Describe on the cluster)."
 
@@ -94,13 +94,7 @@ def _found(goal: Goal, answer: MovePlan, names: Sequence[Partition], *, sized: b
     if not sized:
         reasons.insert(0, "the sizes of logs are unknown (DescribeLogDirs is denied), so all replicas count the same")
     bound = min(answer.lower_bound_bytes, answer.copied_bytes + answer.cut_bytes)
-    return Found(plan, bound if sized else 0, first_reasons(reasons), left_out, answer.copied_bytes)
-
-
-def first_reasons(reasons: Sequence[str]) -> tuple[str, ...]:
-    """Return the first few reasons for which a goal is not reached, and how many more there are."""
-    more = len(reasons) - MAX_LISTED
-    return (*reasons[:MAX_LISTED], *([f"and {more} more"] if more > 0 else []))
+    return Found(plan, bound if sized else 0, first_few(reasons), left_out, answer.copied_bytes)
 
 
 def rows_of(goal: Goal, layout: Layout) -> list[tuple[Partition, KafkaPartition]]:

@@ -15,12 +15,13 @@ from kafka_operator.decide.kafka.kafka_errors import message_of
 from kafka_operator.decide.kafka.layout import Layout
 from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.decide.kafka.replica_dirs import BrokerReplicaDirs, DirectoryLogs
-from kafka_operator.decide.plans.goals import Found, first_reasons, problem_with_goal, rows_of
+from kafka_operator.decide.plans.goals import Found, problem_with_goal, rows_of
 from kafka_operator.decide.plans.plan import PlanProblem
 from kafka_operator.resources.reassignment import ANY_LOG_DIR, Assignment, Partition
 from kafka_operator.resources.reassignment_records import DirectoryFigures, LeftOut, written_bytes
 from kafka_operator.resources.reassignment_terms import Goal
 from move_planner.log_dirs import Directory, level_log_dirs
+from reconciler.decide.listed import first_few
 
 MAX_DIRECTORIES = 500
 """Directories shown in a proposal, of the brokers with the lowest ids."""
@@ -73,7 +74,7 @@ def plan_for_log_dirs(goal: Goal, layout: Layout, found: BrokerReplicaDirs) -> F
         plan=_assignments(changes, replicas, {(item.broker_id, item.partition): item.target for item in changes}),
         base=_assignments(changes, replicas, {(item.broker_id, item.partition): item.source for item in changes}),
         lower_bound=min(bound, copied + (0 if left is None else left.bytes)),
-        unreached=first_reasons(unreached),
+        unreached=first_few(unreached),
         left_out=left,
         copied=copied,
         log_dirs=_figures(found, changes),
