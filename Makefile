@@ -18,7 +18,7 @@ help: ## list the targets
 setup: $(READY) ## create .venv with the packages of all targets
 
 $(READY): pyproject.toml constraints.txt | python
-	@$(PYTHON) -m lab.python_packages
+	@$(PYTHON) -m lab.setup.python_packages
 
 .PHONY: python
 python:
@@ -34,8 +34,8 @@ check: $(READY) ## lint, format, types, layers
 	$(VENV)/bin/lint-imports
 
 test: $(READY) ## run all tests that this machine can run, and list the others (ARGS="--quick", ARGS="-k name": some; ARGS=--help)
-	$(if $(filter --quick --help -h,$(ARGS)),,$(RUN) -m lab.prepare)
-	$(RUN) -m lab.suites $(ARGS)
+	$(if $(filter --quick --help -h,$(ARGS)),,$(RUN) -m lab.setup.prepare)
+	$(RUN) -m lab.test_runs.suites $(ARGS)
 
 .PHONY: smoke e2e chaos
 smoke: $(READY) ## install, topics, a move and uninstall in a kind cluster: the part of e2e that CI runs
@@ -50,22 +50,22 @@ chaos: $(READY) ## rounds of random faults in such a cluster under load (ARGS="-
 demo: demo-kafka ## show the main functions once: at most three minutes from nothing
 
 demo-kafka: python ## the same: a topic, load, failures and a move on real Kafka and a real Kubernetes API
-	@$(PYTHON) -m lab.prepare --demo
+	@$(PYTHON) -m lab.setup.prepare --demo
 	@$(RUN) -m lab.demo
 
 bench: $(READY) ## measure Steward and its peers
-	$(RUN) -m lab.prepare --strict
+	$(RUN) -m lab.setup.prepare --strict
 	$(RUN) -m bench $(ARGS)
 
 soak: $(READY) ## mutated requests to the listener, then load and random faults, for any time
-	$(RUN) -m lab.prepare --strict
+	$(RUN) -m lab.setup.prepare --strict
 	$(RUN) -m bench.soak $(ARGS)
 
 mutants: $(READY) ## seed bugs into a copy of the controller; its tests must catch each of them
 	$(RUN) -m bench.mutants $(ARGS)
 
 schemas: $(READY) ## generate the tables of Kafka's messages, errors, topic configs and settings from its jars
-	broker=$$($(RUN) -m lab.jars 3.9.2) && newest=$$($(RUN) -m lab.jars 4.3.1) && export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" && \
+	broker=$$($(RUN) -m lab.downloads.jars 3.9.2) && newest=$$($(RUN) -m lab.downloads.jars 4.3.1) && export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" && \
 	  $(RUN) tools/extract_schemas.py "3.9.2=$$broker" "4.3.1=$$newest" && \
 	  $(RUN) tools/extract_errors.py "$$newest" && \
 	  $(RUN) -m tools.extract_topic_configs "$$broker" "$$newest" && \
@@ -79,7 +79,7 @@ dist: $(READY) ## write the files of a release to dist/: chart, operator.yaml, p
 
 .PHONY: shown
 shown: $(READY) ## write the lists of tests in docs/features.md and docs/invariants.md from the marks of the tests again
-	$(RUN) -m lab.shown
+	$(RUN) -m lab.test_runs.shown
 
 clean: ## remove .venv, dist and what tools leave in the tree; the user's cache stays
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

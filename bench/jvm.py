@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lab.folder import lab_folder
-from lab.jars import JAVA_FOLDER, NEWEST_KAFKA_VERSION, java_with_compiler, kafka_jars
-from lab.missing import LabError
+from lab.downloads.jars import JAVA_FOLDER, NEWEST_KAFKA_VERSION, java_with_compiler, kafka_jars
+from lab.errors import LabError
+from lab.processes.folder import lab_folder
 
 SOURCE = Path(__file__).parent / "java" / "Peer.java"
 

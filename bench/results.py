@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.harness import Better, Row, Side
-from lab.jars import KAFKA_VERSION, java
+from lab.downloads.jars import KAFKA_VERSION, java
 
 LATEST = Path(__file__).parent / "results" / "latest.json"
 

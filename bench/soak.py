@@ -28,7 +28,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.front.fuzz import fuzz
+from bench.listener.fuzz import fuzz
 from bench.soaking import faults, invariants, repeats, snapshot
 from bench.soaking.balance.soak import NAMES, soak_analytics
 from bench.soaking.invariants import BrokenError
@@ -37,12 +37,12 @@ from bench.soaking.mixed import FAULTS, soak_mixed
 from bench.soaking.quorum import soak_quorum
 from bench.soaking.requests import Administrator
 from bench.soaking.snapshot import Snapshot
-from lab.cluster import KafkaCluster, kafka_cluster
-from lab.folder import lab_folder
-from lab.missing import LabError
-from lab.steward import StewardController
-from lab.tools import kafka_topics
-from lab.traffic import Traffic
+from lab.checks.traffic import Traffic
+from lab.errors import LabError
+from lab.peers.cluster import KafkaCluster, kafka_cluster
+from lab.peers.kafka_tools import kafka_topics
+from lab.peers.steward import StewardController
+from lab.processes.folder import lab_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 BROKERS = (1, 2, 3, 4)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from e2e.images import ROOT
 from e2e.session import kubernetes
-from lab.missing import LabError
+from lab.errors import LabError
 
 KEEP = "--keep"
 

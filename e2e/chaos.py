@@ -23,8 +23,8 @@ from e2e.kube import Kube, Resource
 from e2e.release import Release
 from e2e.resources import TOPICS, topic
 from e2e.session import kubernetes
-from lab.missing import LabError
-from lab.waiting import wait_until
+from lab.errors import LabError
+from lab.processes.waiting import wait_until
 
 TOPIC = "chaos"
 

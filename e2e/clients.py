@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from e2e.images import STEWARD
 from e2e.kube import Kube, Resource
 from e2e.release import BOOTSTRAP, CLIENTS_NAMESPACE
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 
 NAMESPACE = CLIENTS_NAMESPACE
 

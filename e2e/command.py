@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lab.missing import LabError
+from lab.errors import LabError
 
 TIMEOUT_S = 120.0
 

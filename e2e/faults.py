@@ -10,7 +10,7 @@ from typing import Any
 
 from e2e.images import STEWARD
 from e2e.kube import Kube, Resource
-from lab.missing import LabError
+from lab.errors import LabError
 
 NAMESPACE = "e2e-faults"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from e2e.command import TIMEOUT_S, attempt, run
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 
 Resource = dict[str, Any]
 

@@ -14,8 +14,8 @@ from typing import Any
 from e2e.command import attempt, run
 from e2e.images import KAFKA, PREVIOUS, ROOT, STEWARD
 from e2e.kube import Kube, Resource
-from lab.missing import LabError
-from lab.waiting import wait_until
+from lab.errors import LabError
+from lab.processes.waiting import wait_until
 
 NAME = "steward"
 

@@ -18,8 +18,8 @@ from e2e.kind import cluster
 from e2e.kind.programs import clients
 from e2e.kind.versions import BASE_IMAGE
 from e2e.kube import Kube, kind_name
-from lab.cache import cache_folder
-from lab.interruption import end_as_by_ctrl_c
+from lab.downloads.cache import cache_folder
+from lab.processes.interruption import end_as_by_ctrl_c
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from e2e.kind import cluster
 from e2e.kind.node_image import build
 from e2e.kind.programs import clients
 from e2e.kube import Kube, Resource, kind_name
-from lab.jars import NEWEST_KAFKA_VERSION
+from lab.downloads.jars import NEWEST_KAFKA_VERSION
 
 NAMESPACE = "stock"
 

@@ -11,7 +11,7 @@ from e2e.conftest import unharmed
 from e2e.faults import Faults
 from e2e.release import Release
 from e2e.resources import CLUSTERS, TOPICS, topic
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 
 NAME = "payments"
 

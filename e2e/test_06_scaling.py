@@ -6,7 +6,7 @@ from e2e import release as chart
 from e2e.clients import KafkaClients
 from e2e.release import Release
 from e2e.resources import CLUSTERS, REASSIGNMENTS, TOPICS, move_topics, topic
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 
 NAME = "shipments"
 

@@ -9,7 +9,7 @@ from e2e.clients import KafkaClients
 from e2e.faults import Faults
 from e2e.release import Release
 from e2e.resources import CLUSTERS, TOPICS, cluster, namespace, topic
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 
 GONE_WITHIN_S = 60.0
 

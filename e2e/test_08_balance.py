@@ -15,7 +15,7 @@ from e2e.kube import Kube, Resource
 from e2e.release import Release
 from e2e.resources import REASSIGNMENTS, SPARK_APPLICATIONS, TOPICS, move, topic
 from e2e.spark_image import SPARK
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 
 NAME = "lopsided"
 

@@ -15,8 +15,8 @@ from e2e.kube import Kube
 from e2e.release import Release
 from e2e.resources import API, CLUSTERS, ELECTIONS, REASSIGNMENTS, TOPICS, election, move, topic
 from e2e.stock_kafka import StockKafka
+from lab.processes.waiting import wait_until
 from lab.release.chart import CHART, NAMESPACE, OPERATOR_ONLY, operator_manifest
-from lab.waiting import wait_until
 
 READY_WITHIN_S = 20
 """From `helm install` to a Ready Cluster; the images are on the nodes."""

@@ -16,7 +16,7 @@ from e2e.kube import Kube
 from e2e.release import Release
 from e2e.resources import CLUSTERS, ELECTIONS, REASSIGNMENTS, TOPICS, election, move, namespace, topic
 from e2e.stock_kafka import secret
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 
 DONE_WITHIN_S = 60.0
 

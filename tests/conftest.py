@@ -1,6 +1,6 @@
 """Real peers for all tests; each starts when the first test asks for it and is shared from then on.
 
-A test that breaks its peer (stops, kills or freezes something) starts one of its own with `lab.cluster.kafka_cluster` and its like.
+A test that breaks its peer (stops, kills or freezes something) starts one of its own with `lab.peers.cluster.kafka_cluster` and its like.
 """
 
 import gc
@@ -14,17 +14,17 @@ import kazoo.retry
 import pytest
 from hypothesis import settings
 
-from lab import cluster, kraft, kubernetes
-from lab import zookeeper as zookeeper_module
-from lab.authority import Authority
-from lab.cluster import KafkaCluster
-from lab.kraft import CONTROLLER_ID, KraftCluster
-from lab.kubernetes import KubernetesApi
-from lab.zookeeper import ZooKeeperServer
+from lab.peers import cluster, kraft, kubernetes
+from lab.peers import zookeeper as zookeeper_module
+from lab.peers.authority import Authority
+from lab.peers.cluster import KafkaCluster
+from lab.peers.kraft import CONTROLLER_ID, KraftCluster
+from lab.peers.kubernetes import KubernetesApi
+from lab.peers.zookeeper import ZooKeeperServer
 from tests.effort import EXHAUSTIVE
 from tests.kafka_operator.live import install_crds
 
-pytest_plugins = ["lab.pytest_plugin", "pytester"]
+pytest_plugins = ["lab.test_runs.pytest_plugin", "pytester"]
 
 # A busy machine is no defect of an example; pytest's own timeout ends one that hangs. The soak tries more examples, `--quick` fewer.
 settings.register_profile("brief", deadline=None, max_examples=5)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab import tested_on
-from lab.shown import BEGIN, COMMAND, PAGES, generated, marked, numbers_in
+from lab.test_runs import tested_on
+from lab.test_runs.shown import BEGIN, COMMAND, PAGES, generated, marked, numbers_in
 
 pytestmark = pytest.mark.slow
 
@@ -111,7 +111,7 @@ def test_a_test_runs_on_the_parts_that_its_fixtures_start(test: str, parts: list
 
 
 def test_the_parts_of_a_test_agree_with_its_marks() -> None:
-    """A test that needs Kafka or an API server has a mark for it, or the lab would not prepare them (lab/prepare.py).
+    """A test that needs Kafka or an API server has a mark for it, or the lab would not prepare them (lab/setup/prepare.py).
 
     The mark `kubernetes` may be of a whole module, of which some tests need no API server.
     """

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from lab.shown import marked
+from lab.test_runs.shown import marked
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -1,6 +1,6 @@
 """Waiting for a condition without blocking the event loop, for state that has no event to wait for.
 
-Tests that wait for other processes, without an event loop, use `lab.waiting`.
+Tests that wait for other processes, without an event loop, use `lab.processes.waiting`.
 """
 
 import asyncio

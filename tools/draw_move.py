@@ -18,12 +18,12 @@ import yaml
 from rich.console import Console
 from rich.text import Text
 
-from lab.folder import lab_folder
-from lab.kraft import CONTROLLER_ID, kraft_cluster
-from lab.kube_binaries import kube_binaries
-from lab.kubernetes import KubernetesApi, kubernetes_api
-from lab.steward import StewardOperator
-from lab.waiting import wait_until
+from lab.downloads.kube_binaries import kube_binaries
+from lab.peers.kraft import CONTROLLER_ID, kraft_cluster
+from lab.peers.kubernetes import KubernetesApi, kubernetes_api
+from lab.peers.steward import StewardOperator
+from lab.processes.folder import lab_folder
+from lab.processes.waiting import wait_until
 from tests.kafka_operator.live import install_crds
 from tests.kafka_operator.makers import raw_cluster
 from tests.kafka_operator.stock import Stock

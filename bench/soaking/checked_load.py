@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from bench.soaking.invariants import BrokenError
-from lab.missing import LabError
-from lab.replicated_cluster import ReplicatedCluster, ReplicatingBroker
-from lab.traffic_report import TrafficReport
+from lab.checks.traffic_report import TrafficReport
+from lab.errors import LabError
+from lab.peers.replicated_cluster import ReplicatedCluster, ReplicatingBroker
 
 _B = TypeVar("_B", bound=ReplicatingBroker)
 

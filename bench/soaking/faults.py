@@ -8,8 +8,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lab.cluster import KafkaCluster
-from lab.steward import StewardController
+from lab.peers.cluster import KafkaCluster
+from lab.peers.steward import StewardController
 
 LONGEST_S = 9.0
 """Longer than every session timeout here: three seconds for brokers, six for the controller."""

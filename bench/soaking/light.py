@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bench.soaking.checked_load import check_load, print_lines
-from lab.light_broker import KRaftLightBroker
-from lab.light_cluster import LightCluster, light_cluster
-from lab.traffic import Traffic
+from lab.checks.traffic import Traffic
+from lab.peers.light_broker import KRaftLightBroker
+from lab.peers.light_cluster import LightCluster, light_cluster
 
 KILLS, DISK_FAULTS = 200, 40
 FAULTS_PER_TOPIC = 10

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from bench.soaking.checked_load import check_load, print_lines
-from lab.mixed_cluster import STEWARDS, MixedCluster, mixed_cluster
-from lab.traffic import Traffic
+from lab.checks.traffic import Traffic
+from lab.peers.mixed_cluster import STEWARDS, MixedCluster, mixed_cluster
 
 FAULTS = 60
 FAULTS_PER_TOPIC = 6

@@ -19,9 +19,9 @@ from pathlib import Path
 from bench.soaking.faults import Fault
 from bench.soaking.invariants import BrokenError
 from bench.soaking.quorum_history import History, differences
-from lab.missing import LabError
-from lab.quorum import Load, Program, Quorum, Voters, quorum
-from lab.waiting import wait_until
+from lab.errors import LabError
+from lab.peers.quorum import Load, Program, Quorum, Voters, quorum
+from lab.processes.waiting import wait_until
 
 ROUNDS_PER_QUORUM = 12
 """Enough elections for a log of many epochs; later rounds would mostly read a longer log."""

@@ -3,7 +3,7 @@
 A live test meets whole clusters or a live Kubernetes API. It must pass on a machine that is also used by others: each failure here is
 a flaky test, which is a defect. A round that fails does not end the run, so that one run shows all flaky tests.
 
-`lab.suites` chooses the live tests, `lab.failures` records failures.
+`lab.test_runs.suites` chooses the live tests, `lab.test_runs.failures` records failures.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.failures import read_failures
-from lab.suites import live_parts, run_parts
+from lab.test_runs.failures import read_failures
+from lab.test_runs.suites import live_parts, run_parts
 
 BUSY_PROCESSES = 2
 """One for each processor of the machine that CI has."""

@@ -20,7 +20,7 @@ from kafka.errors import NotControllerError, ReassignmentInProgressError
 
 from bench.soaking.invariants import Wanted
 from bench.soaking.snapshot import Replicas, Snapshot
-from lab.cluster import KafkaCluster
+from lab.peers.cluster import KafkaCluster
 
 TIMEOUT_S = 20.0
 """Two sessions of the controller: a request is answered earlier, or its connection is lost."""

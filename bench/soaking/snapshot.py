@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab.cluster import KafkaCluster
+from lab.peers.cluster import KafkaCluster
 
 Partition = tuple[str, int]
 Replicas = tuple[int, ...]

@@ -7,8 +7,8 @@ import sys
 from e2e.kind.cluster import create, delete, exists, prepare
 from e2e.kind.programs import clients
 from e2e.kind.versions import BASE_IMAGE
-from lab.cache import cache_folder
-from lab.missing import LabError
+from lab.downloads.cache import cache_folder
+from lab.errors import LabError
 
 USAGE = "usage: python -m e2e.kind up|down"
 

@@ -11,9 +11,9 @@ import subprocess
 from pathlib import Path
 
 from e2e.command import attempt, run
-from lab.cache import cache_folder
-from lab.missing import LabError, Missing
-from lab.waiting import wait_until
+from lab.downloads.cache import cache_folder
+from lab.errors import LabError, Missing
+from lab.processes.waiting import wait_until
 
 PACKAGES = {
     "dockerd": "docker.io",

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from e2e.command import run
 from e2e.kube import Kube
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 
 POD_RANGE = "10.244.0.0/16"
 """kind's default: every node has a part of it."""

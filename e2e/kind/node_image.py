@@ -15,8 +15,8 @@ from pathlib import Path
 from e2e.command import attempt, run
 from e2e.kind.programs import programs_folder
 from e2e.kind.versions import BASE_IMAGE, DEBIAN, DEBIAN_IMAGE, KIND_VERSION, NODE_IMAGE, PAUSE_VERSION
-from lab.go_build import KUBERNETES_VERSION, module_sources
-from lab.missing import LabError
+from lab.downloads.go_build import KUBERNETES_VERSION, module_sources
+from lab.errors import LabError
 
 IMAGES_FOLDER = Path(__file__).parent / "images"
 

@@ -11,9 +11,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.cache import cached
-from lab.go_build import build_programs, kubernetes_stamps
-from lab.kube_binaries import built_kube_binaries, packed_folder
+from lab.downloads.cache import cached
+from lab.downloads.go_build import build_programs, kubernetes_stamps
+from lab.downloads.kube_binaries import built_kube_binaries, packed_folder
 
 MODULES_FOLDER = Path(__file__).parent / "modules"
 

@@ -1,6 +1,6 @@
 """Versions and images of a cluster without an image registry."""
 
-from lab.go_build import KUBERNETES_VERSION
+from lab.downloads.go_build import KUBERNETES_VERSION
 
 KIND_VERSION = "v0.33.0"
 """As in modules/clients/go.mod: its own files go into the node's image."""

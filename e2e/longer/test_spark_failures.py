@@ -17,7 +17,7 @@ from e2e.kube import Kube, Resource
 from e2e.release import Release
 from e2e.resources import API, SPARK_APPLICATIONS
 from e2e.spark_image import SPARK
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 
 PROGRAM = Path(__file__).parents[1] / "pods" / "spark_failures.py"
 

@@ -20,7 +20,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
 from e2e.pods.clients import PATIENT
-from lab.traffic_report import Ledger, ReadRecord
+from lab.checks.traffic_report import Ledger, ReadRecord
 
 STOP = Path("/tmp/stop")
 

@@ -2,12 +2,12 @@
 
 import sys
 
+from lab.checks.traffic import Traffic
 from lab.demo import scenes
 from lab.demo.stage import stage
 from lab.demo.timeline import Timeline
-from lab.missing import LabError
-from lab.process import processes
-from lab.traffic import Traffic
+from lab.errors import LabError
+from lab.processes.process import processes
 
 
 def main() -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from lab.checks.traffic import Traffic
 from lab.demo.stage import LAST_BROKER, SESSION_TIMEOUT_MS, TIMEOUT_S, Stage, example
 from lab.demo.timeline import Timeline, duration
-from lab.missing import LabError
-from lab.traffic import Traffic
-from lab.waiting import wait_until
+from lab.errors import LabError
+from lab.processes.waiting import wait_until
 
 TOPIC = "orders"
 MOVE = "orders-to-2-3-4"

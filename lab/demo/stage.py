@@ -11,12 +11,12 @@ from typing import Any
 
 import yaml
 
-from lab.cluster import KafkaCluster, kafka_cluster
 from lab.demo.timeline import Timeline
-from lab.folder import lab_folder
-from lab.kubernetes import KubernetesApi, kubernetes_api
-from lab.steward import StewardController, StewardOperator
-from lab.waiting import wait_until
+from lab.peers.cluster import KafkaCluster, kafka_cluster
+from lab.peers.kubernetes import KubernetesApi, kubernetes_api
+from lab.peers.steward import StewardController, StewardOperator
+from lab.processes.folder import lab_folder
+from lab.processes.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROOT = "/kafka/demo"

@@ -14,14 +14,14 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.helm import helm
-from lab.missing import LabError
-from lab.progress import Step, run_steps
-from lab.python_packages import CONSTRAINED
+from lab.downloads.helm import helm
+from lab.errors import LabError
 from lab.release.bill_of_materials import write_bill
 from lab.release.chart import operator_manifest, package_chart
 from lab.release.commands import ROOT, commit, commit_time_s, run
 from lab.release.images import bake_file
+from lab.setup.progress import Step, run_steps
+from lab.setup.python_packages import CONSTRAINED
 
 FOLDER = ROOT / "dist"
 

@@ -11,9 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab.cache import cached
-from lab.python_packages import CONSTRAINED
+from lab.downloads.cache import cached
 from lab.release.commands import ROOT, run
+from lab.setup.python_packages import CONSTRAINED
 
 CONSTRAINTS = ROOT / "constraints.txt"
 

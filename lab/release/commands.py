@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lab.commands import run_to_end
-from lab.missing import LabError
+from lab.errors import LabError
+from lab.processes.commands import run_to_end
 
 ROOT = Path(__file__).resolve().parents[2]
 

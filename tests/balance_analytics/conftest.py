@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lab.spark import INTERPRETED, spark_kafka_jars
+from lab.peers.spark import INTERPRETED, spark_kafka_jars
 from tests.balance_analytics.shared_spark import SharedSpark
 from tests.balance_analytics.stored_days import ROUNDS, store
 

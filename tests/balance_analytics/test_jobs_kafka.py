@@ -23,10 +23,10 @@ from balance_analytics.model.column import names
 from balance_analytics.model.new_days import DAY_MS
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from balance_analytics.study.columns import BrokerFacts
-from lab.cluster import KafkaCluster
 from lab.generated_load import LoadSpec, lay_out
 from lab.generated_load.minute_samples import samples, write_samples
-from lab.waiting import wait_until
+from lab.peers.cluster import KafkaCluster
+from lab.processes.waiting import wait_until
 from tests.balance_analytics.published import FACT_ORDER, newest, records_read, rows
 from tests.balance_analytics.shared_spark import SharedSpark
 

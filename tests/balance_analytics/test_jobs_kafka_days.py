@@ -22,8 +22,8 @@ from balance_analytics.jobs.topic_offsets import TopicEnds, ends_of
 from balance_analytics.model.column import names
 from balance_analytics.model.results import LeftOut
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
-from lab.cluster import KafkaCluster
-from lab.waiting import wait_until
+from lab.peers.cluster import KafkaCluster
+from lab.processes.waiting import wait_until
 from tests.balance_analytics.published import FACT_ORDER, rows
 from tests.balance_analytics.test_jobs_new_days import DAY_MS, HOUR_MS, MINUTE_MS, MONDAY_MS, NIGHT, Store, minutes
 

@@ -19,7 +19,7 @@ from balance_analytics.model.column import ddl
 from balance_analytics.model.loads import BROKER_HOURS_PART, PARTITIONS_PART
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from kafka_operator.resources.reassignment import Assignment
-from lab.spark import INTERPRETED
+from lab.peers.spark import INTERPRETED
 from tests.balance_analytics.published import rows
 from tests.balance_analytics.shared_spark import SharedSpark
 from tests.balance_analytics.test_jobs_facts import sample

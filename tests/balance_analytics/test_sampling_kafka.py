@@ -19,10 +19,10 @@ from balance_analytics.model.sample_messages import decode
 from balance_analytics.model.samples import Samples
 from balance_analytics.sampling.key_counts import key_name
 from balance_analytics.study.key_skew import COUNTERS, heavy_keys
-from lab.cluster import KafkaCluster
-from lab.kraft import KraftCluster
-from lab.steward import ROOT
-from lab.waiting import wait_until
+from lab.peers.cluster import KafkaCluster
+from lab.peers.kraft import KraftCluster
+from lab.peers.steward import ROOT
+from lab.processes.waiting import wait_until
 
 pytestmark = pytest.mark.kafka
 

@@ -24,7 +24,7 @@ from balance_analytics.sampling.prometheus import (
     write_rates,
 )
 from kafka_operator.prometheus.port import PrometheusError
-from lab.ports import free_port, release_port
+from lab.processes.ports import free_port, release_port
 
 QUERY = {"bytes_in": Query("sum by (topic) (rate(in[5m]))", "topic")}
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -28,7 +28,7 @@ from balance_analytics.sampling.settings import NODE_SETTINGS, SamplerSettings
 from balance_analytics.sampling.sink import WriteFailed, Written
 from kafka_node.probes import ProbeServer
 from kafka_wire.net.cluster import Address, ClusterClient
-from lab.ports import free_port, release_port
+from lab.processes.ports import free_port, release_port
 from tests.balance_analytics.sampling_brokers import SimulatedCluster, running, two_topics
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "sampling.md"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.helm import helm
-from lab.kubernetes import KubernetesApi
+from lab.downloads.helm import helm
+from lab.peers.kubernetes import KubernetesApi
+from lab.processes.waiting import wait_until
 from lab.release.commands import ROOT
-from lab.waiting import wait_until
 from tests.charts.rendering import JOBS, NAMESPACE, TIMEOUT_S, Chart, Resource
 
 PROMETHEUS = Path(__file__).parent / "prometheus.yaml"

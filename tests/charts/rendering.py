@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from lab.kubernetes import SHORT_LIVED
+from lab.peers.kubernetes import SHORT_LIVED
 from lab.release.chart import CHART, KUBE_VERSION
 
 RELEASE, NAMESPACE = "steward", "kafka"

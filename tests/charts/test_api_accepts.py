@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.kubernetes import KubernetesApi
+from lab.peers.kubernetes import KubernetesApi
 from lab.release.chart import OPERATOR_ONLY
 from spark_operator.decide.driver import driver_pod, executor_template
 from spark_operator.resources.application import read_spark_application

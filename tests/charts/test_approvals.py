@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lab.kubernetes import KubernetesApi
-from lab.waiting import wait_until
+from lab.peers.kubernetes import KubernetesApi
+from lab.processes.waiting import wait_until
 from tests.charts.rendering import NAMESPACE, TIMEOUT_S, Chart, one, served_namespaces
 from tests.charts.rights import granted
 from tests.kafka_operator.approvals import CLUSTERS, DIGEST, GOAL, PLAN, REASSIGNMENTS, Spec, role

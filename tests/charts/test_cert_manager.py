@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from lab.kubernetes import KubernetesApi
-from lab.waiting import wait_until
+from lab.peers.kubernetes import KubernetesApi
+from lab.processes.waiting import wait_until
 from tests.charts.rendering import NAMESPACE, TIMEOUT_S, Chart
 from tests.charts.test_webhook import BY_CERT_MANAGER
 from tests.kafka_operator.pages import DOCS, resources

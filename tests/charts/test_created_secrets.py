@@ -11,7 +11,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from lab.kubernetes import KubernetesApi
+from lab.peers.kubernetes import KubernetesApi
 from tests.charts.rendering import NAMESPACE, program
 from tests.charts.test_programs import client_of
 

@@ -11,11 +11,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from lab.authority import Authority
-from lab.cluster import kafka_cluster
+from lab.peers.authority import Authority
+from lab.peers.cluster import kafka_cluster
+from lab.peers.zookeeper import ZooKeeperServer
+from lab.processes.waiting import wait_until
 from lab.release.commands import ROOT
-from lab.waiting import wait_until
-from lab.zookeeper import ZooKeeperServer
 
 ENTRY = ROOT / "images" / "kafka" / "steward-kafka"
 

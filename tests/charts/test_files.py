@@ -13,10 +13,10 @@ from prometheus_client import CollectorRegistry
 
 from controller_core.shell.metrics import Metrics as ControllerMetrics
 from kafka_operator.metrics import KafkaMetrics
-from lab.jars import KAFKA_VERSION
-from lab.python_packages import PIP_VERSION
+from lab.downloads.jars import KAFKA_VERSION
 from lab.release.chart import CHART
 from lab.release.commands import ROOT
+from lab.setup.python_packages import PIP_VERSION
 from spark_operator.metrics import SparkMetrics
 from tests.integration.test_broker_metrics import documented_metrics
 

@@ -12,9 +12,9 @@ import pytest
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import ConnectionFailed
-from lab.authority import Authority
-from lab.cluster import KafkaCluster
-from lab.kubernetes import KubernetesApi
+from lab.peers.authority import Authority
+from lab.peers.cluster import KafkaCluster
+from lab.peers.kubernetes import KubernetesApi
 from tests.charts.conftest import OTHER_NAMESPACE
 from tests.charts.rendering import NAMESPACE, program
 

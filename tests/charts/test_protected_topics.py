@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.kubernetes import KubernetesApi
-from lab.waiting import wait_until
+from lab.peers.kubernetes import KubernetesApi
+from lab.processes.waiting import wait_until
 from tests.charts.rendering import NAMESPACE, TIMEOUT_S, Chart, one, served_namespaces
 
 pytestmark = [pytest.mark.helm, pytest.mark.kubernetes]

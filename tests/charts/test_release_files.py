@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from kafka_operator.kinds import KINDS
-from lab.helm import helm
-from lab.kubernetes import KubernetesApi
+from lab.downloads.helm import helm
+from lab.peers.kubernetes import KubernetesApi
 from lab.release.__main__ import write_checksums
 from lab.release.chart import NAMESPACE, normalized, operator_manifest, package_chart
 from lab.release.commands import ROOT

@@ -14,8 +14,8 @@ from typing import Any
 import pyspark
 import pytest
 
-from lab.kubernetes import KubernetesApi
-from lab.waiting import wait_until
+from lab.peers.kubernetes import KubernetesApi
+from lab.processes.waiting import wait_until
 from spark_operator.decide.command import kubernetes_arguments
 from spark_operator.decide.driver import driver_pod, executor_template
 from spark_operator.resources.application import SparkApplication, read_spark_application

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.helm import helm
-from lab.kubernetes import SHORT_LIVED, KubernetesApi
+from lab.downloads.helm import helm
+from lab.peers.kubernetes import SHORT_LIVED, KubernetesApi
 from lab.release.chart import CHART
 from lab.release.commands import ROOT
 from tests.charts.rendering import RELEASE, TIMEOUT_S

@@ -12,11 +12,11 @@ from confluent_kafka.admin import NewTopic
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.client import Connection
-from lab.cluster import kafka_cluster
-from lab.folder import lab_folder
-from lab.kafka import INTERNAL
-from lab.steward import StewardController
-from lab.waiting import wait_until
+from lab.peers.cluster import kafka_cluster
+from lab.peers.kafka import INTERNAL
+from lab.peers.steward import StewardController
+from lab.processes.folder import lab_folder
+from lab.processes.waiting import wait_until
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.faults import metadata_of, wait_until_converged
 

@@ -18,13 +18,13 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from lab.cluster import KafkaCluster
-from lab.cluster import kafka_cluster as start_kafka_cluster
-from lab.folder import lab_folder
-from lab.kubernetes import OPERATOR, KubernetesApi
-from lab.kubernetes import kubernetes_api as start_kubernetes_api
-from lab.steward import StewardController, StewardOperator
-from lab.waiting import wait_until
+from lab.peers.cluster import KafkaCluster
+from lab.peers.cluster import kafka_cluster as start_kafka_cluster
+from lab.peers.kubernetes import OPERATOR, KubernetesApi
+from lab.peers.kubernetes import kubernetes_api as start_kubernetes_api
+from lab.peers.steward import StewardController, StewardOperator
+from lab.processes.folder import lab_folder
+from lab.processes.waiting import wait_until
 from tests.integration.kubernetes import POD_ROLE, User, cluster_text, install
 
 if TYPE_CHECKING:

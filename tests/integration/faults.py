@@ -12,10 +12,10 @@ from bench.soaking.invariants import Wanted, once_quiet
 from bench.soaking.snapshot import Snapshot, take
 from kafka_wire.api import ApiKey
 from kafka_wire.net.client import Connection, ConnectionFailed, RequestTimedOut
-from lab.controller_history import Judge
-from lab.kafka import INTERNAL
-from lab.waiting import wait_until
-from lab.zookeeper_history import read_history
+from lab.checks.controller_history import Judge
+from lab.checks.zookeeper_history import read_history
+from lab.peers.kafka import INTERNAL
+from lab.processes.waiting import wait_until
 from tests.integration.conftest import Held
 
 AIM_S = 10.0

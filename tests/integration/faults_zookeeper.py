@@ -10,12 +10,12 @@ from confluent_kafka import Producer
 from confluent_kafka.cimpl import NewTopic
 from kafka import KafkaAdminClient, TopicPartition
 
-from lab.cluster import kafka_cluster
-from lab.folder import lab_folder
+from lab.faults.zookeeper_proxy import Matches, ZooKeeperProxy, zookeeper_proxy
 from lab.jute import CREATE, DELETE, SET_DATA
-from lab.steward import StewardController
-from lab.waiting import wait_until
-from lab.zookeeper_proxy import Matches, ZooKeeperProxy, zookeeper_proxy
+from lab.peers.cluster import kafka_cluster
+from lab.peers.steward import StewardController
+from lab.processes.folder import lab_folder
+from lab.processes.waiting import wait_until
 from tests.integration.conftest import BROKERS, CHROOT, PATIENCE_S, Held
 from tests.integration.faults import controller_epoch, moving
 from tests.integration.moves import RECORD_BYTES, RECORDS, throttled

@@ -14,10 +14,10 @@ from typing import Any
 
 import yaml
 
-from lab.kubernetes import OPERATOR, KubernetesApi
-from lab.missing import LabError
-from lab.steward import ROOT
-from lab.waiting import wait_until
+from lab.errors import LabError
+from lab.peers.kubernetes import OPERATOR, KubernetesApi
+from lab.peers.steward import ROOT
+from lab.processes.waiting import wait_until
 
 API_VERSION = "steward.dev/v1alpha1"
 KINDS = ("topics", "reassignments", "elections", "clusters")

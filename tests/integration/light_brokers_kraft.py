@@ -9,13 +9,13 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from lab.alive import alive
-from lab.created_topic import create_topic
-from lab.folder import lab_folder
-from lab.kraft import CONTROLLER_ID, KraftNode, new_id
-from lab.light_broker import FEATURES, KRaftLightBroker
-from lab.ports import free_port
-from lab.waiting import wait_until
+from lab.peers.created_topic import create_topic
+from lab.peers.kraft import CONTROLLER_ID, KraftNode, new_id
+from lab.peers.light_broker import FEATURES, KRaftLightBroker
+from lab.peers.live_brokers import alive
+from lab.processes.folder import lab_folder
+from lab.processes.ports import free_port
+from lab.processes.waiting import wait_until
 from tests.controller_core.shell.quorum.members import CLUSTER_ID
 from tests.integration.steward_controllers import steward_cluster
 

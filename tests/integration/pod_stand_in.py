@@ -12,10 +12,10 @@ import threading
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from lab.cluster import KafkaCluster
-from lab.kraft import KraftCluster
-from lab.kubernetes import KubernetesApi
-from lab.waiting import wait_until
+from lab.peers.cluster import KafkaCluster
+from lab.peers.kraft import KraftCluster
+from lab.peers.kubernetes import KubernetesApi
+from lab.processes.waiting import wait_until
 
 NAME = "main-broker"
 LABELS = {"app.kubernetes.io/component": "broker"}

@@ -11,9 +11,9 @@ from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.net.connection import Connection
 from kafka_wire.net.negotiation import VersionRange
-from lab.quorum import HOST, Quorum, QuorumNode
-from lab.tools import kafka_4_features, kafka_dump_log, kafka_metadata_quorum
-from lab.waiting import wait_until
+from lab.peers.kafka_tools import kafka_4_features, kafka_dump_log, kafka_metadata_quorum
+from lab.peers.quorum import HOST, Quorum, QuorumNode
+from lab.processes.waiting import wait_until
 
 Answer = TypeVar("Answer")
 

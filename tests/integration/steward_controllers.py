@@ -12,12 +12,12 @@ from controller_core.model import TopicPartition, events
 from controller_core.shell.kraft.controller import KRaftController
 from controller_core.shell.kraft.state_machine import KRaftStateMachine
 from controller_core.shell.quorum.process import NodeOptions, QuorumProcess
-from lab.folder import lab_folder
-from lab.jars import NEWEST_KAFKA_VERSION
-from lab.kraft import KraftNode
-from lab.loop_thread import LoopThread
-from lab.ports import free_port
-from lab.waiting import wait_until
+from lab.downloads.jars import NEWEST_KAFKA_VERSION
+from lab.peers.kraft import KraftNode
+from lab.processes.folder import lab_folder
+from lab.processes.loop_thread import LoopThread
+from lab.processes.ports import free_port
+from lab.processes.waiting import wait_until
 from tests.controller_core.shell.quorum.members import CLUSTER_ID, Member
 
 PATIENCE_S = 60.0

@@ -9,11 +9,11 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Connection
-from lab.cluster import KafkaCluster
-from lab.cluster import kafka_cluster as start_kafka_cluster
-from lab.folder import lab_folder
-from lab.steward import StewardController
-from lab.zookeeper import ZooKeeperServer
+from lab.peers.cluster import KafkaCluster
+from lab.peers.cluster import kafka_cluster as start_kafka_cluster
+from lab.peers.steward import StewardController
+from lab.peers.zookeeper import ZooKeeperServer
+from lab.processes.folder import lab_folder
 from tests.integration.conftest import PATIENCE_S
 
 pytestmark = pytest.mark.kafka

@@ -10,13 +10,13 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from kafka_wire.api import ApiKey
-from lab import tools
-from lab.cluster import KafkaCluster
-from lab.cluster import kafka_cluster as start_kafka_cluster
-from lab.folder import lab_folder
-from lab.steward import StewardController
-from lab.waiting import wait_until
-from lab.zookeeper import ZooKeeperServer
+from lab.peers import kafka_tools
+from lab.peers.cluster import KafkaCluster
+from lab.peers.cluster import kafka_cluster as start_kafka_cluster
+from lab.peers.steward import StewardController
+from lab.peers.zookeeper import ZooKeeperServer
+from lab.processes.folder import lab_folder
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import alter_quota, call
 from tests.integration.conftest import PATIENCE_S
 
@@ -60,7 +60,7 @@ def held(without_broker: Held) -> Held:
 
 def kafka_configs(held: Held, *arguments: str) -> str:
     """Run kafka-configs against the controller, and return its output."""
-    done = tools.kafka_configs("--bootstrap-server", held[1].address(), *arguments)
+    done = kafka_tools.kafka_configs("--bootstrap-server", held[1].address(), *arguments)
     return done.stdout + done.stderr
 
 
@@ -144,7 +144,7 @@ async def test_a_broker_enforces_a_quota_set_by_the_controller(held: Held) -> No
 
 def test_kafka_features_reports_an_unknown_feature(held: Held) -> None:
     """KIP-584: brokers of ZooKeeper mode support none."""
-    done = tools.kafka_features("--bootstrap-server", held[1].address(), "upgrade", "--feature", "flavour=1")
+    done = kafka_tools.kafka_features("--bootstrap-server", held[1].address(), "upgrade", "--feature", "flavour=1")
 
     assert done.returncode == 1
     words = "Could not apply finalized feature update because the provided feature is not supported."

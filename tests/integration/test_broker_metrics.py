@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.cluster import kafka_cluster
-from lab.folder import lab_folder
-from lab.http_get import http_get
-from lab.kafka_image import IMAGE, agent_jar, class_path
-from lab.ports import free_port, release_port
-from lab.zookeeper import ZooKeeperServer
+from lab.downloads.kafka_image import IMAGE, agent_jar, class_path
+from lab.peers.cluster import kafka_cluster
+from lab.peers.zookeeper import ZooKeeperServer
+from lab.processes.folder import lab_folder
+from lab.processes.http_get import http_get
+from lab.processes.ports import free_port, release_port
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 

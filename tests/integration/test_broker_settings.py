@@ -9,13 +9,13 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import NewTopic
 
-from lab.cluster import kafka_cluster
-from lab.folder import lab_folder
-from lab.http_get import http_get
-from lab.jars import KAFKA_VERSION, java, kafka_jars
-from lab.kafka import INTERNAL
-from lab.steward import StewardController
-from lab.waiting import wait_until
+from lab.downloads.jars import KAFKA_VERSION, java, kafka_jars
+from lab.peers.cluster import kafka_cluster
+from lab.peers.kafka import INTERNAL
+from lab.peers.steward import StewardController
+from lab.processes.folder import lab_folder
+from lab.processes.http_get import http_get
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import create_on, held_cluster
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 

@@ -9,9 +9,9 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource
 
-from lab import tools
-from lab.kafka import CLIENT
-from lab.waiting import wait_until
+from lab.peers import kafka_tools
+from lab.peers.kafka import CLIENT
+from lab.processes.waiting import wait_until
 from tests.integration.conftest import PATIENCE_S, Held
 
 pytestmark = pytest.mark.kafka
@@ -110,8 +110,8 @@ def test_log_directories_are_counted_once(held: Held) -> None:
     """DescribeLogDirs asks every listed broker: the controller has no directories, and must not answer with those of a broker."""
     held.create("weighed", partitions=1)
 
-    described = tools.run_tool(
-        "org.apache.kafka.tools.LogDirsCommand",
+    described = kafka_tools.run_tool(
+        "org.apache.kafka.kafka_tools.LogDirsCommand",
         *("--bootstrap-server", held.cluster.bootstrap(), "--describe", "--topic-list", "weighed"),
     )
 

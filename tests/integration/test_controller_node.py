@@ -10,8 +10,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from controller_core.shell.admin.responses import MAX_SILENCE_MS
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
-from lab import tools
-from lab.waiting import wait_until
+from lab.peers import kafka_tools
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import call
 from tests.integration.conftest import PATIENCE_S, Held
 
@@ -48,7 +48,7 @@ def names_in(output: str) -> Counter[str]:
 
 def test_kafka_transactions_lists_each_transaction_once(used: Held) -> None:
     """ListTransactions goes to every listed node (AllBrokersStrategy): the controller adds none of a broker."""
-    done = tools.kafka_transactions("--bootstrap-server", used.cluster.bootstrap(), "list")
+    done = kafka_tools.kafka_transactions("--bootstrap-server", used.cluster.bootstrap(), "list")
 
     assert done.returncode == 0, done.stderr
     assert names_in(done.stdout) == Counter(NAMES)
@@ -80,8 +80,8 @@ async def test_unknown_states_are_returned_as_by_a_broker(used: Held) -> None:
 def test_kafka_consumer_groups_lists_each_group_once(used: Held) -> None:
     """ConsumerGroupCommand --list through the controller's address, with and without filters."""
     server = ("--bootstrap-server", used.controller.address(), "--list")
-    done = tools.kafka_consumer_groups(*server)
-    filtered = tools.kafka_consumer_groups(*server, "--state", "Empty", "--type", "classic")
+    done = kafka_tools.kafka_consumer_groups(*server)
+    filtered = kafka_tools.kafka_consumer_groups(*server, "--state", "Empty", "--type", "classic")
 
     assert (done.returncode, filtered.returncode) == (0, 0), done.stderr + filtered.stderr
     assert names_in(done.stdout) == Counter(NAMES)
@@ -118,7 +118,7 @@ def test_kafka_transactions_finds_no_producers_on_the_controller(used: Held) -> 
     own = str(used.controller.controller_id)
     server = ("--bootstrap-server", used.cluster.bootstrap())
     asked = ("describe-producers", "--topic", TOPIC, "--partition", "0", "--broker-id", own)
-    done = tools.kafka_transactions(*server, *asked)
+    done = kafka_tools.kafka_transactions(*server, *asked)
 
     assert done.returncode != 0
     assert "NotLeaderOrFollower" in done.stdout + done.stderr
@@ -140,8 +140,8 @@ def test_kafka_configs_finds_the_loggers_of_the_controller_and_changes_no_broker
     server = ("--bootstrap-server", used.cluster.bootstrap(), "--entity-type", "broker-loggers", "--entity-name")
     own = str(used.controller.controller_id)
     before = asyncio.run(levels(used))
-    described = tools.kafka_configs(*server, own, "--describe")
-    altered = tools.kafka_configs(*server, own, "--alter", "--add-config", f"{LOGGER}=TRACE")
+    described = kafka_tools.kafka_configs(*server, own, "--describe")
+    altered = kafka_tools.kafka_configs(*server, own, "--alter", "--add-config", f"{LOGGER}=TRACE")
 
     assert described.returncode == 0, described.stdout + described.stderr
     assert "controller_core.shell=INFO" in described.stdout

@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.failures import ConnectionFailed
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import call
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 

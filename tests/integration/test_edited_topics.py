@@ -2,8 +2,8 @@
 
 import pytest
 
-from lab.traffic import Traffic
-from lab.waiting import wait_until
+from lab.checks.traffic import Traffic
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import create_on
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 

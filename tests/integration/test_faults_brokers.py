@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import pytest
 
 from kafka_wire.errors import ErrorCode
-from lab.broker_proxy import BrokerProxy, ControllerRequest
-from lab.traffic import Traffic
-from lab.waiting import wait_until
+from lab.checks.traffic import Traffic
+from lab.faults.broker_proxy import BrokerProxy, ControllerRequest
+from lab.processes.waiting import wait_until
 from tests.effort import in_soak
 from tests.integration.clusters import create_on, held_cluster, on
 from tests.integration.conftest import PATIENCE_S, Held

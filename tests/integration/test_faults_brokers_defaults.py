@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import pytest
 
 from kafka_wire.api import ApiKey
-from lab.tools import run_tool
-from lab.waiting import wait_until
+from lab.peers.kafka_tools import run_tool
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import call, create_on
 from tests.integration.conftest import PATIENCE_S, Held
 from tests.integration.faults import wait_until_converged

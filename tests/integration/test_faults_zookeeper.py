@@ -7,9 +7,9 @@ records are kept. Cuts that cost the session are in test_faults_zookeeper_sessio
 import pytest
 from confluent_kafka.cimpl import NewTopic
 
-from lab.traffic import Traffic
-from lab.waiting import wait_until
-from lab.zookeeper_proxy import End
+from lab.checks.traffic import Traffic
+from lab.faults.zookeeper_proxy import End
+from lab.processes.waiting import wait_until
 from tests.effort import in_soak
 from tests.integration.conftest import CHROOT, PATIENCE_S
 from tests.integration.faults import controller_epoch, controller_session, judge_history, wait_until_converged

@@ -11,10 +11,10 @@ from confluent_kafka import KafkaException
 from confluent_kafka.cimpl import NewTopic
 from kazoo.exceptions import ConnectionLoss, SessionExpiredError
 
-from lab.traffic import Traffic
-from lab.waiting import wait_until
-from lab.zookeeper_proxy import End
-from lab.zookeeper_sessions import end_session
+from lab.checks.traffic import Traffic
+from lab.faults.zookeeper_proxy import End
+from lab.faults.zookeeper_sessions import end_session
+from lab.processes.waiting import wait_until
 from tests.integration.conftest import BROKERS, CHROOT, PATIENCE_S
 from tests.integration.faults import (
     controller_epoch,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.tools import run_tool_of_kafka_4
+from lab.peers.kafka_tools import run_tool_of_kafka_4
 from tests.integration.steward_controllers import steward_cluster
 
 pytestmark = pytest.mark.kafka

@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from kafka_log.format.names import CLUSTER_METADATA_FOLDER
-from lab.jars import OLDEST_KRAFT_VERSION
-from lab.kraft import KraftNode
-from lab.traffic import Traffic
+from lab.checks.traffic import Traffic
+from lab.downloads.jars import OLDEST_KRAFT_VERSION
+from lab.peers.kraft import KraftNode
 from tests.integration.steward_controllers import steward_cluster
 
 pytestmark = pytest.mark.kafka

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from lab.kafka_streams import count_by_key
-from lab.tools import run_tool_of_kafka_4
+from lab.peers.kafka_streams import count_by_key
+from lab.peers.kafka_tools import run_tool_of_kafka_4
 from tests.integration.steward_controllers import StewardCluster, steward_cluster
 
 pytestmark = [

@@ -13,9 +13,9 @@ from kafka_node import logger_levels
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.connection import Connection
-from lab.kraft import CONTROLLER, KraftNode
-from lab.ports import free_port
-from lab.tools import run_tool_of_kafka_4
+from lab.peers.kafka_tools import run_tool_of_kafka_4
+from lab.peers.kraft import CONTROLLER, KraftNode
+from lab.processes.ports import free_port
 from tests.controller_core.shell.quorum.members import CLUSTER_ID
 from tests.integration.steward_controllers import steward_cluster
 

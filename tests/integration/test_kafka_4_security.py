@@ -9,9 +9,9 @@ from kafka_node.authorization.settings import STANDARD_AUTHORIZER
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.client import Node, NodeSettings, SaslCredentials
-from lab.java_process import write_properties
-from lab.quorum_security import sasl_plaintext
-from lab.tools import run_tool_of_kafka_4
+from lab.peers.java_process import write_properties
+from lab.peers.kafka_tools import run_tool_of_kafka_4
+from lab.peers.quorum_security import sasl_plaintext
 from tests.integration.steward_controllers import steward_cluster
 
 pytestmark = pytest.mark.kafka

@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from lab.steward import StewardController
-from lab.waiting import wait_until
+from lab.peers.steward import StewardController
+from lab.processes.waiting import wait_until
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 
 pytestmark = pytest.mark.kafka

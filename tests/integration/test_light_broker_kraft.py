@@ -12,10 +12,10 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from kafka_wire.api import ApiKey
-from lab.alive import alive
-from lab.light_broker import KRaftLightBroker
-from lab.steward import steward_command, steward_environment
-from lab.waiting import wait_until
+from lab.peers.light_broker import KRaftLightBroker
+from lab.peers.live_brokers import alive
+from lab.peers.steward import steward_command, steward_environment
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import call
 from tests.integration.few_records import produce, read
 from tests.integration.light_brokers_kraft import (

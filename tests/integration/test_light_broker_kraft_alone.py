@@ -22,9 +22,9 @@ from confluent_kafka.admin import (
 from kafka_log.files.text_files import read_meta_properties
 from kafka_metadata.image import MetadataImage
 from kafka_node.authorization.settings import STANDARD_AUTHORIZER
-from lab.created_topic import create_topic
-from lab.light_broker import FEATURES, KRaftLightBroker
-from lab.waiting import wait_until
+from lab.peers.created_topic import create_topic
+from lab.peers.light_broker import FEATURES, KRaftLightBroker
+from lab.processes.waiting import wait_until
 from tests.controller_core.shell.quorum.members import CLUSTER_ID
 from tests.integration.light_brokers_kraft import LIGHT, PATIENCE_S, light_settings
 from tests.integration.steward_controllers import StewardCluster, steward_cluster

@@ -15,14 +15,14 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from kafka_log.files.text_files import read_meta_properties
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
-from lab.alive import alive
-from lab.cluster import KafkaCluster, kafka_cluster
-from lab.folder import lab_folder
-from lab.kafka import CLIENT, INTERNAL, SESSION_TIMEOUT_MS
-from lab.light_broker import ZooKeeperLightBroker
-from lab.steward import CONTROLLER_ID, StewardController
-from lab.waiting import wait_until
-from lab.zookeeper_sessions import end_session
+from lab.faults.zookeeper_sessions import end_session
+from lab.peers.cluster import KafkaCluster, kafka_cluster
+from lab.peers.kafka import CLIENT, INTERNAL, SESSION_TIMEOUT_MS
+from lab.peers.light_broker import ZooKeeperLightBroker
+from lab.peers.live_brokers import alive
+from lab.peers.steward import CONTROLLER_ID, StewardController
+from lab.processes.folder import lab_folder
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import call
 from tests.integration.conftest import CHROOT, PATIENCE_S
 from tests.integration.few_records import produce, read

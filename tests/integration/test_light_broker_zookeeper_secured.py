@@ -8,14 +8,14 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from lab.alive import alive
-from lab.authority import Authority
-from lab.cluster import kafka_cluster
-from lab.folder import lab_folder
-from lab.light_broker import ZooKeeperLightBroker
-from lab.ports import free_port, release_port
-from lab.waiting import wait_until
-from lab.zookeeper import ZooKeeperServer, tls_settings, zookeeper_server
+from lab.peers.authority import Authority
+from lab.peers.cluster import kafka_cluster
+from lab.peers.light_broker import ZooKeeperLightBroker
+from lab.peers.live_brokers import alive
+from lab.peers.zookeeper import ZooKeeperServer, tls_settings, zookeeper_server
+from lab.processes.folder import lab_folder
+from lab.processes.ports import free_port, release_port
+from lab.processes.waiting import wait_until
 from tests.integration.conftest import CHROOT, PATIENCE_S
 from tests.integration.few_records import produce, read
 

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from bench.soaking.light import ON_DISKS, PARTITIONS, fail_under_load
-from lab import slow_disk
-from lab.light_cluster import light_cluster
+from lab.faults import slow_disk
+from lab.peers.light_cluster import light_cluster
 
 pytestmark = pytest.mark.slow
 

@@ -16,9 +16,9 @@ from kafka_operator.decide.reassignments.reassignment_steps import AlterBroker
 from kafka_operator.decide.reassignments.throttle import LOG_DIRS_RATE
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.reassignment import Partition
-from lab.kafka import KafkaBroker
-from lab.traffic import Traffic
-from lab.waiting import wait_until
+from lab.checks.traffic import Traffic
+from lab.peers.kafka import KafkaBroker
+from lab.processes.waiting import wait_until
 from tests.conftest import SMALL_FETCHES
 from tests.integration.clusters import held_cluster, metadata_by
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held

@@ -16,9 +16,9 @@ from controller_core.shell.settings import ControllerSettings, Listener
 from kafka_zookeeper.errors import SessionLostError
 from kafka_zookeeper.session import SessionState, ZooKeeperSession
 from kafka_zookeeper.settings import ZooKeeperSettings
-from lab.loop_thread import LoopThread
-from lab.waiting import wait_until
-from lab.zookeeper import ZooKeeperServer
+from lab.peers.zookeeper import ZooKeeperServer
+from lab.processes.loop_thread import LoopThread
+from lab.processes.waiting import wait_until
 from tests.waiting import until
 
 pytestmark = pytest.mark.timeout(240)

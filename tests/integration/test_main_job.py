@@ -7,10 +7,10 @@ import pytest
 import yaml
 from confluent_kafka import Producer
 
-from lab.read_back import read_all
-from lab.steward import ROOT
-from lab.traffic import Traffic
-from lab.waiting import wait_until
+from lab.checks.read_back import read_all
+from lab.checks.traffic import Traffic
+from lab.peers.steward import ROOT
+from lab.processes.waiting import wait_until
 from tests.effort import in_soak
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.kubernetes import KINDS, User, cluster_text, plan_text, topic_text

@@ -10,7 +10,7 @@ from datetime import datetime
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 from tests.effort import in_soak
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.kubernetes import User, plan_text, topic_text

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
-from lab.kafka import KafkaBroker
-from lab.steward import StewardOperator, StewardProcess
-from lab.traffic import Traffic
-from lab.waiting import wait_until
+from lab.checks.traffic import Traffic
+from lab.peers.kafka import KafkaBroker
+from lab.peers.steward import StewardOperator, StewardProcess
+from lab.processes.waiting import wait_until
 from tests.integration.conftest import BROKERS, PATIENCE_S, Held
 from tests.integration.kubernetes import User, plan_text, topic_text
 from tests.integration.moves import on_1_2_3, throttled

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from bench.soaking.mixed import PARTITIONS, Fault, fail_under_load
-from lab.mixed_cluster import KAFKAS, LIGHT, STEWARDS, mixed_cluster
+from lab.peers.mixed_cluster import KAFKAS, LIGHT, STEWARDS, mixed_cluster
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

@@ -3,8 +3,8 @@
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
-from lab.traffic import Traffic
-from lab.waiting import wait_until
+from lab.checks.traffic import Traffic
+from lab.processes.waiting import wait_until
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 
 pytestmark = pytest.mark.kafka

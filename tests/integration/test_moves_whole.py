@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.kubernetes import CLUSTER, User, manifest
 from tests.integration.moves import on_1_2_3

@@ -7,15 +7,15 @@ from functools import partial
 
 import pytest
 
-from lab import tools
-from lab.waiting import wait_until
+from lab.peers import kafka_tools
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import alter_quota, held_cluster
 from tests.integration.conftest import PATIENCE_S, Held
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
 TOOLS_CLIENT_ID = "adminclient-1"
-"""Default client id of Kafka's tools."""
+"""Default client id of Kafka's kafka_tools."""
 RATE, PARTITIONS = 1.0, 100
 """After the creation, requests are refused for 89 s: several times what the other tools, which run side by side, take on a busy machine."""
 NATIVE_COMMANDS = 1
@@ -48,7 +48,7 @@ def refused_commands(topic: str) -> tuple[tuple[str, ...], ...]:
 
 def answer(held: Held, topic: str, arguments: tuple[str, ...]) -> tuple[int, str]:
     """Run kafka-topics; returns its exit code and first line."""
-    done = tools.kafka_topics("--bootstrap-server", held.cluster.bootstrap(), *arguments)
+    done = kafka_tools.kafka_topics("--bootstrap-server", held.cluster.bootstrap(), *arguments)
     words = (line for line in done.stdout.splitlines() if "WARNING" not in line)
     return done.returncode, next(words, "").replace(topic, "TOPIC")
 

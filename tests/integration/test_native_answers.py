@@ -12,13 +12,13 @@ import pytest
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from lab import tools
-from lab.alive import alive
-from lab.cluster import KafkaCluster, kafka_cluster
-from lab.folder import lab_folder
-from lab.steward import StewardController
-from lab.waiting import wait_until
-from lab.zookeeper import ZooKeeperServer
+from lab.peers import kafka_tools
+from lab.peers.cluster import KafkaCluster, kafka_cluster
+from lab.peers.live_brokers import alive
+from lab.peers.steward import StewardController
+from lab.peers.zookeeper import ZooKeeperServer
+from lab.processes.folder import lab_folder
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import call
 from tests.integration.conftest import PATIENCE_S
 
@@ -174,7 +174,7 @@ def test_kafka_topics_describes_as_with_a_native_controller(pair: Pair) -> None:
     offered = [{one["api_key"] for one in answer["api_keys"]} for answer in pair.both(ApiKey.API_VERSIONS, software)]
     assert [ApiKey.DESCRIBE_TOPIC_PARTITIONS in keys for keys in offered] == [False, False]
     outputs = [
-        tools.kafka_topics("--bootstrap-server", address, "--describe", "--topic", "old").stdout
+        kafka_tools.kafka_topics("--bootstrap-server", address, "--describe", "--topic", "old").stdout
         for address in (pair.controller.address(), pair.native.broker(1).address())
     ]
     lines = [[line for line in text.splitlines() if "Partition: 0" in line] for text in outputs]
@@ -189,12 +189,12 @@ def test_a_plan_with_the_controllers_id_is_refused(pair: Pair, tmp_path: Path) -
     topics, plan = tmp_path / "topics.json", tmp_path / "plan.json"
     topics.write_text(json.dumps({"version": 1, "topics": [{"topic": "old"}]}))
     server = ("--bootstrap-server", pair.steward.broker(1).address())
-    generated = tools.kafka_reassign_partitions(
+    generated = kafka_tools.kafka_reassign_partitions(
         *server, "--topics-to-move-json-file", str(topics), "--broker-list", f"1,{own}", "--generate"
     )
     plan.write_text(generated.stdout.strip().splitlines()[-1])
     assert str(own) in plan.read_text(), generated.stdout + generated.stderr
-    executed = tools.kafka_reassign_partitions(*server, "--reassignment-json-file", str(plan), "--execute")
+    executed = kafka_tools.kafka_reassign_partitions(*server, "--reassignment-json-file", str(plan), "--execute")
 
     assert executed.returncode != 0
     assert f"Node {own} is the controller and holds no data" in executed.stdout + executed.stderr

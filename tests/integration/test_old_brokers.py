@@ -7,10 +7,10 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.errors import KafkaConnectionError
 
-from lab.http_get import http_get
-from lab.traffic import Traffic
-from lab.waiting import wait_until
-from lab.zookeeper_history import DELETED, Write, read_history
+from lab.checks.traffic import Traffic
+from lab.checks.zookeeper_history import DELETED, Write, read_history
+from lab.processes.http_get import http_get
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import create_on, held_cluster, metadata_by
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.faults import controller_session, judge_history, wait_until_converged

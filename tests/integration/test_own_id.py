@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 
-from lab.steward import StewardController
-from lab.waiting import wait_until
+from lab.peers.steward import StewardController
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import create_on, held_cluster
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 

@@ -9,10 +9,10 @@ import pytest
 
 from kafka_log.files.text_files import read_meta_properties
 from kafka_wire.uuids import encode_uuid
-from lab.authority import Authority
-from lab.quorum import Formatter, Program, Voters, quorum
-from lab.quorum_security import mutual_tls, sasl_plaintext
-from lab.waiting import wait_until
+from lab.peers.authority import Authority
+from lab.peers.quorum import Formatter, Program, Voters, quorum
+from lab.peers.quorum_security import mutual_tls, sasl_plaintext
+from lab.processes.waiting import wait_until
 from tests.effort import in_soak
 from tests.integration.quorums import (
     PATIENCE_S,

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from kafka_log.files.text_files import draw_directory_id
-from lab.ports import free_port
-from lab.quorum import Formatter, Load, Member, Program, QuorumNode, Voters, quorum
-from lab.waiting import wait_until
+from lab.peers.quorum import Formatter, Load, Member, Program, QuorumNode, Voters, quorum
+from lab.processes.ports import free_port
+from lab.processes.waiting import wait_until
 from tests.effort import in_soak
 from tests.integration.quorums import PATIENCE_S, SHORT, STEADY, start, stop_all, wait_for_commits
 

@@ -13,12 +13,12 @@ from typing import Any, Self
 
 import pytest
 
-from lab.cluster import kafka_cluster
-from lab.folder import lab_folder
-from lab.kubernetes import OPERATOR, KubernetesApi
-from lab.steward import StewardController, StewardOperator
-from lab.traffic import Traffic
-from lab.waiting import wait_until
+from lab.checks.traffic import Traffic
+from lab.peers.cluster import kafka_cluster
+from lab.peers.kubernetes import OPERATOR, KubernetesApi
+from lab.peers.steward import StewardController, StewardOperator
+from lab.processes.folder import lab_folder
+from lab.processes.waiting import wait_until
 from tests.integration.conftest import CHROOT, Held
 from tests.integration.kubernetes import POD_ROLE, User, manifest, plan_text, topic_text
 from tests.integration.pod_stand_in import PodStandIn

@@ -25,12 +25,12 @@ from kafka_operator.decide.reassignments.throttle import LOG_DIRS_RATE
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.log_dirs import NO_PROBLEMS, Directory
 from kafka_operator.resources.reassignment import Partition
-from lab.folder import lab_folder
-from lab.kraft import KraftCluster, kraft_cluster
-from lab.kubernetes import OPERATOR, KubernetesApi
-from lab.steward import StewardOperator
-from lab.traffic import Traffic
-from lab.waiting import wait_until
+from lab.checks.traffic import Traffic
+from lab.peers.kraft import KraftCluster, kraft_cluster
+from lab.peers.kubernetes import OPERATOR, KubernetesApi
+from lab.peers.steward import StewardOperator
+from lab.processes.folder import lab_folder
+from lab.processes.waiting import wait_until
 from tests.conftest import SMALL_FETCHES
 from tests.integration.kubernetes import User, manifest, plan_text
 from tests.integration.pod_stand_in import PodStandIn

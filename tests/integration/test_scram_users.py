@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kafka_wire.sasl.scram_keys import SCRAM_SHA_512, decode_credential, make_credential
-from lab.java_process import java_command, write_properties
-from lab.kafka_image import class_path
-from lab.zookeeper import ZooKeeperServer
+from lab.downloads.kafka_image import class_path
+from lab.peers.java_process import java_command, write_properties
+from lab.peers.zookeeper import ZooKeeperServer
 
 pytestmark = pytest.mark.zookeeper
 

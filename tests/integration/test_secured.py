@@ -31,14 +31,14 @@ from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Login, Security
 from kafka_wire.sasl.scram_keys import SCRAM_SHA_512, encode_credential, make_credential
 from kafka_zookeeper.formats.configs import encode_config
-from lab.authority import Authority
-from lab.cluster import KafkaCluster
-from lab.cluster import kafka_cluster as start_kafka_cluster
-from lab.folder import lab_folder
-from lab.kafka import CLIENT, INTERNAL
-from lab.ports import free_port, release_port
-from lab.steward import StewardController
-from lab.waiting import wait_until
+from lab.peers.authority import Authority
+from lab.peers.cluster import KafkaCluster
+from lab.peers.cluster import kafka_cluster as start_kafka_cluster
+from lab.peers.kafka import CLIENT, INTERNAL
+from lab.peers.steward import StewardController
+from lab.processes.folder import lab_folder
+from lab.processes.ports import free_port, release_port
+from lab.processes.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
-from lab.cluster import KafkaCluster, kafka_cluster
-from lab.folder import lab_folder
-from lab.http_get import http_get
-from lab.steward import StewardController
-from lab.traffic import Traffic
-from lab.waiting import wait_until
+from lab.checks.traffic import Traffic
+from lab.peers.cluster import KafkaCluster, kafka_cluster
+from lab.peers.steward import StewardController
+from lab.processes.folder import lab_folder
+from lab.processes.http_get import http_get
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import create_on
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 from tests.integration.faults import controller_epoch, judge_history, metadata_differences, moving, wait_until_converged

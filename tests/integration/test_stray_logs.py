@@ -9,9 +9,9 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.errors import KafkaError
 
-from lab.http_get import http_get
-from lab.traffic import Traffic
-from lab.waiting import wait_until
+from lab.checks.traffic import Traffic
+from lab.processes.http_get import http_get
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import create_on, on
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 

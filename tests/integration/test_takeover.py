@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from lab.traffic import Traffic
-from lab.waiting import wait_until
-from lab.zookeeper_history import DELETED, read_history
+from lab.checks.traffic import Traffic
+from lab.checks.zookeeper_history import DELETED, read_history
+from lab.processes.waiting import wait_until
 from tests.effort import in_soak
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 

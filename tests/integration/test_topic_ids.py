@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import TopicCollection
 
 from kafka_zookeeper.formats.topics import decode_topic, decode_topic_id
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 from tests.integration.clusters import held_cluster
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 

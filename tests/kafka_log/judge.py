@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from lab.jars import JAVA_FOLDER, NEWEST_KAFKA_VERSION
-from lab.java_process import java_command
+from lab.downloads.jars import JAVA_FOLDER, NEWEST_KAFKA_VERSION
+from lab.peers.java_process import java_command
 
 HEAP = "128m"
 """An open segment of Kafka has two indexes of 10 MiB each, which are mapped and not on the heap."""

@@ -19,10 +19,10 @@ from kafka_log.format.names import CLUSTER_METADATA_FOLDER
 from kafka_log.format.roll import LogSettings
 from kafka_log.format.text_files import MetaProperties
 from kafka_wire.records import Record, decode_batches, encode_batch
-from lab.folder import lab_folder
-from lab.kraft import CONTROLLER_ID, KraftNode, new_id
-from lab.ports import free_port
-from lab.waiting import wait_until
+from lab.peers.kraft import CONTROLLER_ID, KraftNode, new_id
+from lab.processes.folder import lab_folder
+from lab.processes.ports import free_port
+from lab.processes.waiting import wait_until
 from tests.kafka_log.test_java_judges import NO_OP
 
 pytestmark = pytest.mark.kafka

@@ -25,8 +25,8 @@ from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.node import Node
 from kafka_wire.records import RecordBatch, decode_batches
-from lab.kraft import KraftNode, kraft_cluster
-from lab.waiting import wait_until
+from lab.peers.kraft import KraftNode, kraft_cluster
+from lab.processes.waiting import wait_until
 from tests.controller_core.metadata.test_activation import LEVELS
 from tests.kafka_metadata.judge import MetadataJudge, in_one_order
 from tests.twins.plain_snapshot import load_snapshot

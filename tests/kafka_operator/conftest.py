@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.cluster import KafkaCluster
-from lab.kubernetes import OPERATOR, KubernetesApi
-from lab.steward import StewardOperator
+from lab.peers.cluster import KafkaCluster
+from lab.peers.kubernetes import OPERATOR, KubernetesApi
+from lab.peers.steward import StewardOperator
 from tests.kafka_operator.live import Namespace
 from tests.kafka_operator.makers import raw_cluster
 from tests.kafka_operator.stock import Brokers, Stock

@@ -1,6 +1,6 @@
 """Faults between the operator and what it calls: answers that are none, are lost, or come twice; a watch and lists that lie.
 
-In the world of fakes they are exact: the n-th call, the n-th event. `lab/kubernetes_proxy.py` does the like to a real API server.
+In the world of fakes they are exact: the n-th call, the n-th event. `lab/faults/kubernetes_proxy.py` does the like to a real API server.
 """
 
 from __future__ import annotations

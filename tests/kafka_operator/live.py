@@ -8,9 +8,9 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from lab.http_get import Answer
-from lab.kubernetes import KubernetesApi
-from lab.waiting import wait_until
+from lab.peers.kubernetes import KubernetesApi
+from lab.processes.http_get import Answer
+from lab.processes.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0

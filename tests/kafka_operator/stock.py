@@ -15,9 +15,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from lab.cluster import KafkaCluster
-from lab.kraft import KraftCluster
-from lab.waiting import wait_until
+from lab.peers.cluster import KafkaCluster
+from lab.peers.kraft import KraftCluster
+from lab.processes.waiting import wait_until
 
 Brokers = KafkaCluster | KraftCluster
 """In ZooKeeper mode, or with a quorum of their own."""

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from kafka_operator.prometheus import client
 from kafka_operator.prometheus.client import HttpPrometheus, value_of
 from kafka_operator.prometheus.port import PrometheusError, PrometheusServer
-from lab.authority import Authority
-from lab.ports import free_port, release_port
+from lab.peers.authority import Authority
+from lab.processes.ports import free_port, release_port
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from kafka_wire.schema import release_messages
-from lab.jars import KAFKA_VERSION
-from lab.java_process import java_command
+from lab.downloads.jars import KAFKA_VERSION
+from lab.peers.java_process import java_command
 
 PROGRAMS = Path(__file__).parent
 

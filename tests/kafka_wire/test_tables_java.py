@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_wire.schema import RELEASES
-from lab.jars import java, kafka_jars
+from lab.downloads.jars import java, kafka_jars
 
 pytestmark = pytest.mark.java
 

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_zookeeper.session import ZooKeeperSession
 from kafka_zookeeper.settings import ZooKeeperSettings
-from lab.zookeeper import ZooKeeperServer
+from lab.peers.zookeeper import ZooKeeperServer
 from tests.kafka_zookeeper.fake_zookeeper import FakeZooKeeper
 
 OpenSession = Callable[..., Awaitable[ZooKeeperSession]]

@@ -8,7 +8,7 @@ import pytest
 from kafka_zookeeper.protocol import GET_CHILDREN, GET_DATA, MULTI_READ
 from kafka_zookeeper.session import SessionState, ZooKeeperSession
 from kafka_zookeeper.writes import Committed, Create, plan_batches
-from lab.zookeeper import zookeeper_server
+from lab.peers.zookeeper import zookeeper_server
 from tests.kafka_zookeeper.conftest import OpenSession
 from tests.kafka_zookeeper.fake_zookeeper import UNIMPLEMENTED, FakeZooKeeper, Response
 

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from kafka_zookeeper import formats, paths
 from kafka_zookeeper.formats.partition_columns import decode_partition_states, encode_partition_states
 from kafka_zookeeper.session import ZooKeeperSession
-from lab.cluster import KafkaCluster
+from lab.peers.cluster import KafkaCluster
 from tests.kafka_zookeeper.conftest import OpenSession
 
 pytestmark = pytest.mark.kafka

@@ -13,9 +13,9 @@ from kafka_zookeeper.protocol import MultiWrite
 from kafka_zookeeper.session import ZooKeeperSession
 from kafka_zookeeper.settings import ZooKeeperSettings
 from kafka_zookeeper.writes import Committed, Create, operation_bytes
-from lab.authority import Authority
-from lab.ports import free_port, release_port
-from lab.zookeeper import tls_settings, zookeeper_server
+from lab.peers.authority import Authority
+from lab.peers.zookeeper import tls_settings, zookeeper_server
+from lab.processes.ports import free_port, release_port
 
 DIGEST = "controller:hunter2"
 ANYONE = "world:anyone"

@@ -15,8 +15,8 @@ from kafka_zookeeper.errors import ConnectFailedError, SessionLostError, ZooKeep
 from kafka_zookeeper.session import SessionState, ZooKeeperSession, ensure_chroot
 from kafka_zookeeper.settings import ZooKeeperSettings
 from kafka_zookeeper.writes import ANY_VERSION, Check, Committed, Create, Delete, SetData, Unknown
-from lab.zookeeper import ZooKeeperServer, zookeeper_server
-from lab.zookeeper_proxy import End, zookeeper_proxy
+from lab.faults.zookeeper_proxy import End, zookeeper_proxy
+from lab.peers.zookeeper import ZooKeeperServer, zookeeper_server
 from tests.kafka_zookeeper.conftest import OpenSession
 from tests.kafka_zookeeper.fake_zookeeper import FakeZooKeeper
 

@@ -19,7 +19,7 @@ from kafka_zookeeper.writes import (
     SetData,
     Unknown,
 )
-from lab.zookeeper import ZooKeeperServer, zookeeper_server
+from lab.peers.zookeeper import ZooKeeperServer, zookeeper_server
 from tests.kafka_zookeeper.conftest import OpenSession
 from tests.kafka_zookeeper.fake_zookeeper import FakeZooKeeper
 from tests.kafka_zookeeper.test_session import end_from_elsewhere, state_of

@@ -8,7 +8,7 @@ import pytest
 from kafka_zookeeper.session import ZooKeeperSession
 from kafka_zookeeper.watches import EventKind, OneShot, WatchEvent, WatchKind
 from kafka_zookeeper.writes import ANY_VERSION, Committed, Create, Delete, Operation, SetData
-from lab.zookeeper import zookeeper_server
+from lab.peers.zookeeper import zookeeper_server
 from tests.kafka_zookeeper.conftest import OpenSession
 
 pytestmark = pytest.mark.zookeeper

@@ -25,7 +25,7 @@ from kafka_zookeeper.formats import (
     TopicPartition,
 )
 from kafka_zookeeper.formats.configs import decode_config, encode_config
-from lab.java_process import java_command
+from lab.peers.java_process import java_command
 from tests.kafka_zookeeper.test_golden_formats import GOLDEN
 
 pytestmark = pytest.mark.java

@@ -10,9 +10,9 @@ from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node, NodeSettings
-from lab.kraft import KraftCluster
-from lab.light_broker import LightBroker, light_broker
-from lab.tools import kafka_configs, kafka_topics, run_tool_of_kafka_4
+from lab.peers.kafka_tools import kafka_configs, kafka_topics, run_tool_of_kafka_4
+from lab.peers.kraft import KraftCluster
+from lab.peers.light_broker import LightBroker, light_broker
 
 pytestmark = pytest.mark.java
 

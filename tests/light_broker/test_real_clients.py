@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.light_broker import LightBroker, light_broker
-from lab.tools import run_tool, run_tool_of_kafka_4
+from lab.peers.kafka_tools import run_tool, run_tool_of_kafka_4
+from lab.peers.light_broker import LightBroker, light_broker
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 COUNT = 300

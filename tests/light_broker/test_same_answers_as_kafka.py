@@ -19,8 +19,8 @@ from kafka_wire.compression import Compression
 from kafka_wire.errors import ErrorCode
 from kafka_wire.records import Record, encode_batch
 from lab.frames import receive_frame, send_frame
-from lab.kraft import KraftCluster
-from lab.light_broker import LightBroker, light_broker
+from lab.peers.kraft import KraftCluster
+from lab.peers.light_broker import LightBroker, light_broker
 
 pytestmark = pytest.mark.kafka
 

@@ -1,5 +1,5 @@
 """Clusters that are uneven in several resources, built as for the benchmark."""
 
-from bench.measured_plan import uneven
+from bench.planner.measured_plan import uneven
 
 __all__ = ["uneven"]

@@ -314,7 +314,7 @@ def test_properties_hold_with_bulk_moves(budget: int | None) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_uneven_cluster_is_levelled_near_the_bound(seed: int) -> None:
-    """Benchmark P9 with measured load, much smaller and so less near to the bound; `bench/measured_plan.py` requires 1.1."""
+    """Benchmark P9 with measured load, much smaller and so less near to the bound; `bench/planner/measured_plan.py` requires 1.1."""
     plan = plan_measured(uneven(brokers=20, partitions=20_000, seed=seed))
 
     assert plan.unreached == ()

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from lab.kubernetes import KubernetesApi
-from lab.waiting import wait_until
+from lab.peers.kubernetes import KubernetesApi
+from lab.processes.waiting import wait_until
 from reconciler.engine.cache import ResourceCache
 from reconciler.engine.core import Core
 from reconciler.kube.client import KubeClient

@@ -12,8 +12,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from lab.authority import Authority
-from lab.ports import free_port, release_port
+from lab.peers.authority import Authority
+from lab.processes.ports import free_port, release_port
 from reconciler.webhook import MAX_REVIEW_BYTES, PATH, CertificateError, Webhook
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.kubernetes import KubernetesApi
+from lab.peers.kubernetes import KubernetesApi
 
 
 @pytest.fixture(scope="session")

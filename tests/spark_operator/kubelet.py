@@ -6,7 +6,7 @@ import json
 import threading
 from typing import Any
 
-from lab.kubernetes import KubernetesApi
+from lab.peers.kubernetes import KubernetesApi
 from spark_operator.names import SPARK_ROLE_LABEL
 from spark_operator.resources.pods import DRIVER_CONTAINER
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.kubernetes import OPERATOR, KubernetesApi
-from lab.steward import StewardOperator
-from lab.waiting import wait_until
+from lab.peers.kubernetes import OPERATOR, KubernetesApi
+from lab.peers.steward import StewardOperator
+from lab.processes.waiting import wait_until
 from reconciler.resources.metadata import read_time
 from tests.kafka_operator.live import PATIENCE_S, ROOT, Namespace
 from tests.spark_operator.kubelet import FAILS, NO_IMAGE, RUNS_FOREVER, Kubelet

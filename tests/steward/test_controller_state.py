@@ -17,7 +17,7 @@ from controller_core.shell.metrics import Metrics
 from controller_core.shell.process import Probes
 from controller_core.views import debug_state as debug_state_module
 from controller_core.views.debug_state import cluster_document, standby_document, topic_document
-from lab.loop_thread import LoopThread
+from lab.processes.loop_thread import LoopThread
 from steward.controller_state import MAX_RESPONSE_BYTES, Document, StateError, fetch, show
 from steward.main import app
 from tests.controller_core.shell.zookeeper.vocabulary import read_change

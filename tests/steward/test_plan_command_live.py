@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from kafka_operator.decide.plans.plan_document import digest_of
 from kafka_operator.resources.reassignment import Assignment, Partition
-from lab.kubernetes import KubernetesApi
-from lab.steward import ROOT
+from lab.peers.kubernetes import KubernetesApi
+from lab.peers.steward import ROOT
 from steward.main import app
 from tests.kafka_operator.plans import document
 

@@ -16,7 +16,7 @@ from kafka_log.files.text_files import read_meta_properties, write_meta_properti
 from kafka_log.format.control_records import snapshot_batches
 from kafka_log.format.names import SnapshotId, snapshot_name
 from kafka_log.format.text_files import MetaProperties
-from lab.ports import free_port
+from lab.processes.ports import free_port
 from steward.main import app
 from tests.kafka_log.batches import batch
 

@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from kafka_wire.net.client import BearerCredentials
-from lab.http_get import http_get
-from lab.ports import free_port, release_port
-from lab.steward import ROOT
-from lab.waiting import wait_until
+from lab.peers.steward import ROOT
+from lab.processes.http_get import http_get
+from lab.processes.ports import free_port, release_port
+from lab.processes.waiting import wait_until
 from steward.main import app
 from steward.options.sampler import (
     KeyCountOptions,

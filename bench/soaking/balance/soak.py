@@ -30,8 +30,8 @@ from bench.soaking.balance.store import (
     compiled,
     settings,
 )
-from lab.cluster import kafka_cluster
-from lab.folder import lab_folder
+from lab.peers.cluster import kafka_cluster
+from lab.processes.folder import lab_folder
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 

@@ -16,7 +16,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from bench.jvm import class_path_of, compile_java
-from lab.spark import INTERPRETED, spark_kafka_jars
+from lab.peers.spark import INTERPRETED, spark_kafka_jars
 
 SOURCE = Path(__file__).parent / "java" / "FaultyStore.java"
 

@@ -16,7 +16,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Connection
-from lab.authority import Authority
+from lab.peers.authority import Authority
 from tests.controller_core.shell.running_process import INTERNAL, SETTINGS, RunningProcess
 from tests.controller_core.shell.zookeeper.acls.acl_world import AclZooKeeper
 

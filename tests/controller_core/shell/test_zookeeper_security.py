@@ -9,7 +9,7 @@ from controller_core.shell.process import zookeeper_settings
 from controller_core.shell.settings import ZooKeeperSecurity
 from kafka_node.security.settings import TlsFiles
 from kafka_zookeeper.settings import ZooKeeperSettings
-from lab.authority import Authority
+from lab.peers.authority import Authority
 
 
 @pytest.mark.parametrize("tls", [None, TlsFiles(), TlsFiles(ca=Path("ca.pem"))])

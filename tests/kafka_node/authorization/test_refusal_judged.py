@@ -11,7 +11,7 @@ from kafka_node.authorization.refusal import refusal
 from kafka_wire import codec, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from lab.java_process import java_command
+from lab.peers.java_process import java_command
 from tests.cases import case
 from tests.kafka_node.authorization.samples import by_name, sample, versions_of
 from tests.kafka_node.authorization.test_refusal import JUDGED, NO, codes

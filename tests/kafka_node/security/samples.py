@@ -6,7 +6,7 @@ from pathlib import Path
 from kafka_node.security.settings import SecuritySettings, TlsFiles
 from kafka_wire.sasl.scram_decoy import CredentialShape
 from kafka_wire.sasl.scram_keys import ScramCredential
-from lab.authority import Authority
+from lab.peers.authority import Authority
 
 
 class NoScramUsers:

@@ -18,7 +18,7 @@ from kafka_wire.net.distinguished_name import subject_of
 from kafka_wire.net.peer import Peer
 from kafka_wire.net.server import serve
 from kafka_wire.sasl.steps import SaslFailed
-from lab.authority import Authority
+from lab.peers.authority import Authority
 from tests.kafka_node.security.samples import NoScramUsers, security_files
 
 

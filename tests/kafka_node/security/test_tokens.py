@@ -13,7 +13,7 @@ from aiohttp import web
 from kafka_node.security import tokens
 from kafka_node.security.tokens import KeptToken, Token, TokenEndpoint, request_token
 from kafka_wire.sasl.steps import SaslFailed
-from lab.authority import Authority
+from lab.peers.authority import Authority
 
 SECRET = "hunter2 & =ü"
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]

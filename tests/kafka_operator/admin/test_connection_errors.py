@@ -22,7 +22,7 @@ from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.security import ClientCertificate, Login, Security
 from kafka_wire.net.sasl_server import SaslServer
 from kafka_wire.net.server import ServerLimits, serve
-from lab.authority import Authority
+from lab.peers.authority import Authority
 from tests.kafka_wire.net.sasl_peers import MECHANISMS, PrincipalHandler, Users
 
 ALICE = "alice"

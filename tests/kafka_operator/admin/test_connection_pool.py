@@ -26,7 +26,7 @@ from kafka_operator.resources.cluster import read_cluster
 from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.security import PLAINTEXT, BearerToken, ClientCredentials, Login, Security
 from kafka_wire.net.cluster import parse_bootstrap
-from lab.authority import Authority
+from lab.peers.authority import Authority
 from reconciler.kube.port import KubeError, NotFoundError, RefusedError, UnavailableError
 from tests.kafka_operator.makers import CREATED, DELETED, cluster, raw_cluster
 

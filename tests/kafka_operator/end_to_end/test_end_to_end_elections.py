@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 from reconciler.names import STARTED
 from tests.kafka_operator.live import PATIENCE_S, ROOT, Namespace
 from tests.kafka_operator.makers import raw_election, raw_plan, raw_reassignment

@@ -12,8 +12,8 @@ from confluent_kafka.admin import NewTopic
 from typer.testing import CliRunner
 
 from kafka_operator.decide.clusters.cordon import SETTING
-from lab.kraft import KraftCluster
-from lab.waiting import wait_until
+from lab.peers.kraft import KraftCluster
+from lab.processes.waiting import wait_until
 from steward.main import kubectl_app
 from tests.kafka_operator.end_to_end.test_end_to_end import (
     test_a_cluster_status_has_its_brokers_and_controller,

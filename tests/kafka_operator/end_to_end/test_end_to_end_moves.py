@@ -16,7 +16,7 @@ import yaml
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from kafka_operator.decide.plans.plan_document import digest_of
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import assignments, raw_cluster, raw_plan, raw_reassignment
 from tests.kafka_operator.plans import document

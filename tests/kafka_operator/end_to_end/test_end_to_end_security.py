@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
-from lab.authority import Authority
-from lab.cluster import KafkaCluster
-from lab.cluster import kafka_cluster as start_kafka_cluster
-from lab.folder import lab_folder
-from lab.kafka import CLIENT, INTERNAL
-from lab.kubernetes import OPERATOR, KubernetesApi
-from lab.steward import StewardOperator
-from lab.waiting import wait_until
+from lab.peers.authority import Authority
+from lab.peers.cluster import KafkaCluster
+from lab.peers.cluster import kafka_cluster as start_kafka_cluster
+from lab.peers.kafka import CLIENT, INTERNAL
+from lab.peers.kubernetes import OPERATOR, KubernetesApi
+from lab.peers.steward import StewardOperator
+from lab.processes.folder import lab_folder
+from lab.processes.waiting import wait_until
 from tests.integration.test_secured import MECHANISM, PASSWORDS, broker_settings, write_users
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_topic

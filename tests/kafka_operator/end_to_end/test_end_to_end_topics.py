@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kafka_operator.names import ADOPT
-from lab.kubernetes import KubernetesApi
-from lab.waiting import wait_until
+from lab.peers.kubernetes import KubernetesApi
+from lab.processes.waiting import wait_until
 from reconciler.names import PAUSE
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_topic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.kraft import KraftCluster
+from lab.peers.kraft import KraftCluster
 from tests.kafka_operator.end_to_end.test_end_to_end_topics import (
     test_a_change_that_the_brokers_refuse_in_part_is_not_made,
     test_an_edited_replication_factor_is_carried_out_under_a_throttle,

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from kafka_operator.decide.clusters.cluster import CLUSTER_METRICS_EVERY_S
-from lab.cluster import KafkaCluster
-from lab.kubernetes import ADMIN, KubernetesApi
-from lab.kubernetes_proxy import Call, KubernetesProxy, RequestFault, Rule, kubernetes_proxy
-from lab.steward import StewardOperator
-from lab.waiting import wait_until
+from lab.faults.kubernetes_proxy import Call, KubernetesProxy, RequestFault, Rule, kubernetes_proxy
+from lab.peers.cluster import KafkaCluster
+from lab.peers.kubernetes import ADMIN, KubernetesApi
+from lab.peers.steward import StewardOperator
+from lab.processes.waiting import wait_until
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.stock import Stock

@@ -18,7 +18,7 @@ from kafka_operator.importing.run import read_topics
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition
-from lab.kraft import KraftNode, kraft_cluster
+from lab.peers.kraft import KraftNode, kraft_cluster
 from steward.main import app
 from tests.kafka_operator.stock import Stock
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.http_get import http_get
-from lab.kubernetes import OPERATOR, KubernetesApi
-from lab.steward import StewardOperator
-from lab.waiting import wait_until
+from lab.peers.kubernetes import OPERATOR, KubernetesApi
+from lab.peers.steward import StewardOperator
+from lab.processes.http_get import http_get
+from lab.processes.waiting import wait_until
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_topic
 

@@ -16,8 +16,8 @@ from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.decide.kafka.replica_dirs import ReplicaDir, replica_dirs_of
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.reassignment import Partition
-from lab.kube_binaries import kube_binaries
-from lab.waiting import wait_until
+from lab.downloads.kube_binaries import kube_binaries
+from lab.processes.waiting import wait_until
 from tests.kafka_operator.end_to_end.test_end_to_end_kafka_4 import kafka
 from tests.kafka_operator.live import PATIENCE_S, PLURALS, Namespace
 from tests.kafka_operator.makers import raw_plan, raw_reassignment

@@ -17,7 +17,7 @@ from balance_analytics.moves.planner_request import PlannerSettings
 from balance_analytics.moves.proposal import propose
 from balance_analytics.proposing import ProposingError, propose_in
 from kafka_operator.decide.plans.plan_document import read_config_maps
-from lab.kubernetes import ADMIN, KubernetesApi
+from lab.peers.kubernetes import ADMIN, KubernetesApi
 from tests.balance_analytics.arrow_loads import loads_table
 from tests.balance_analytics.test_moves import columns
 from tests.kafka_operator.live import Namespace

@@ -40,9 +40,9 @@ from kafka_operator.importing.client_config import security_of
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.security import BearerToken, ClientCredentials, Login, Security
 from kafka_wire.net.cluster import ClusterClient, parse_bootstrap
-from lab.authority import Authority
-from lab.kraft import KraftNode, kraft_cluster
-from lab.steward import ROOT
+from lab.peers.authority import Authority
+from lab.peers.kraft import KraftNode, kraft_cluster
+from lab.peers.steward import ROOT
 from tests.kafka_operator.stock import PATIENCE_S, Stock
 
 pytestmark = pytest.mark.kafka

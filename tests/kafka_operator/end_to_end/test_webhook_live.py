@@ -18,13 +18,13 @@ from kafka_operator.engine.admission import Admission
 from kafka_operator.engine.approvals import Approvals
 from kafka_operator.kube.approvals import ApprovalClient
 from kafka_operator.metrics import KafkaMetrics
-from lab.authority import Authority
-from lab.helm import helm
-from lab.kraft import KraftCluster
-from lab.kubernetes import OPERATOR, KubernetesApi
-from lab.ports import free_port, release_port
-from lab.steward import StewardOperator
-from lab.waiting import wait_until
+from lab.downloads.helm import helm
+from lab.peers.authority import Authority
+from lab.peers.kraft import KraftCluster
+from lab.peers.kubernetes import OPERATOR, KubernetesApi
+from lab.peers.steward import StewardOperator
+from lab.processes.ports import free_port, release_port
+from lab.processes.waiting import wait_until
 from reconciler.kube.client import KubeClient
 from reconciler.kube.login import configuration
 from reconciler.webhook import Webhook

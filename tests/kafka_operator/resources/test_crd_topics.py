@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.kubernetes import KubernetesApi
+from lab.peers.kubernetes import KubernetesApi
 from tests.kafka_operator.live import Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kafka_operator.resources.security import FORMER_TYPES
-from lab.kubernetes import KubernetesApi
+from lab.peers.kubernetes import KubernetesApi
 from tests.kafka_operator.live import ROOT, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_election, raw_plan, raw_reassignment, raw_topic
 from tests.twins.kstatus import kstatus

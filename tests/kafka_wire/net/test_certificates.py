@@ -9,7 +9,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.net.client import Connection, ConnectionFailed
 from kafka_wire.net.distinguished_name import subject_of
 from kafka_wire.net.principal_rules import PrincipalRules
-from lab.authority import Authority, in_der
+from lab.peers.authority import Authority, in_der
 from tests.kafka_wire.net.sasl_peers import PrincipalHandler
 from tests.kafka_wire.sasl.judge import SaslJudge
 

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 from typing import Self
 
-from lab.java_process import java_command
+from lab.peers.java_process import java_command
 
 
 class JavaRefusedError(Exception):

@@ -77,6 +77,6 @@ def reason_of(name: str, case: str) -> str | None:
 
 
 def all_but_excepted(name: str) -> str:
-    """Return the selection of the cases of a class that must pass (`lab.client_tests`)."""
+    """Return the selection of the cases of a class that must pass (`lab.peers.client_tests`)."""
     left_out = [each.cases for each in EXCEPTED if re.fullmatch(each.classes, name)]
     return f"{name}#(?!(?:{'|'.join(left_out)})$).*"

@@ -2,7 +2,7 @@
 
     python -m tests.light_broker.clients.page KAFKA.json LIGHT.json
 
-The files have the lines that `python -m lab.client_tests` printed. Classes and cases are those of the jar; the reasons are those of
+The files have the lines that `python -m lab.peers.client_tests` printed. Classes and cases are those of the jar; the reasons are those of
 `exceptions.py`. A case that did not pass and has no reason is open.
 """
 
@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from lab.client_tests import Case, Outcome, Outcomes, Status, client_test_jars
-from lab.jars import NEWEST_KAFKA_VERSION
+from lab.downloads.jars import NEWEST_KAFKA_VERSION
+from lab.peers.client_tests import Case, Outcome, Outcomes, Status, client_test_jars
 from tests.light_broker.clients.exceptions import reason_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,7 +29,7 @@ OPEN = "open"
 
 HEADER = """# Kafka's client tests and the light broker
 
-Drawn by `tests/light_broker/clients/page.py` from `kafka-clients-integration-tests-{version}-test.jar` and runs of `lab/client_tests.py`, which
+Drawn by `tests/light_broker/clients/page.py` from `kafka-clients-integration-tests-{version}-test.jar` and runs of `lab/peers/client_tests.py`, which
 starts one broker as a process: `steward broker --standalone`, and Kafka {version} in the same way. A case for several brokers gets one, and its
 topics get one replica. Excepted cases are not run; `tests/light_broker/clients/exceptions.py` has them. A case that runs with several
 settings counts once, and passes when it does with each.
@@ -87,7 +87,7 @@ def _passes(ran: Outcomes, case: Case) -> bool:
 
 
 def outcomes_of(lines: str) -> Outcomes:
-    """Return how the cases ended that `lab.client_tests` printed."""
+    """Return how the cases ended that `lab.peers.client_tests` printed."""
     printed = [json.loads(line) for line in lines.splitlines()]
     return {Case(each["class"], each["case"]): Outcome(Status(each["status"]), each["text"]) for each in printed}
 

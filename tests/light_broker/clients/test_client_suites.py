@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.client_suites import Suite, judged_broker, read_go_tests, read_librdkafka_report, run_suite
-from lab.client_tests import Judged, Outcome, Status
+from lab.peers.client_suites import Suite, judged_broker, read_go_tests, read_librdkafka_report, run_suite
+from lab.peers.client_tests import Judged, Outcome, Status
 
 TRANSACTIONS = "transactions, not there yet"
 NEW_GROUPS = "consumer protocol of KIP-848 and share groups, not there yet"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.client_tests import Case, Judged, Outcome, Status, read_report, run_client_tests
+from lab.peers.client_tests import Case, Judged, Outcome, Status, read_report, run_client_tests
 from tests.light_broker.clients.exceptions import all_but_excepted, reason_of
 from tests.light_broker.clients.page import cases_of_jar, render
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kafka_log.errors import CorruptLogError
-from lab.waiting import wait_until
+from lab.processes.waiting import wait_until
 from light_broker.shell.child_process import ChildFailedError, run_in_child
 from light_broker.shell.log_errors import is_disk_error
 from tests.waiting import TIMEOUT_S, until

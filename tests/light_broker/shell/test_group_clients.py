@@ -9,9 +9,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer
 
-from lab.light_broker import LightBroker, light_broker
-from lab.tools import kafka_dump_log, run_tool_of_kafka_4
-from lab.waiting import wait_until
+from lab.peers.kafka_tools import kafka_dump_log, run_tool_of_kafka_4
+from lab.peers.light_broker import LightBroker, light_broker
+from lab.processes.waiting import wait_until
 
 TOPIC = "orders"
 PARTITIONS = 4

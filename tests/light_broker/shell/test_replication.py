@@ -17,7 +17,7 @@ from kafka_node.security.settings import SecurityProtocol, TlsFiles
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import NodeSettings, SaslCredentials
 from kafka_wire.records import decode_batches
-from lab.authority import Authority
+from lab.peers.authority import Authority
 from light_broker.core.fetch_sessions import FetchSessions
 from light_broker.core.metadata_view import PartitionView
 from light_broker.core.partition import IsrRules

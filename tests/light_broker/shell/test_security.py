@@ -13,7 +13,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import AuthenticationFailed, ConnectionFailed, Node, NodeSettings, SaslCredentials
 from kafka_wire.sasl.scram_keys import SCRAM_SHA_256
-from lab.authority import Authority
+from lab.peers.authority import Authority
 from light_broker.shell.process import BrokerProcess
 from tests.light_broker.serving import HOST, TIMEOUT_MS, client_of, create_topic, standalone, topics_of
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lab.jars import KAFKA_VERSION, NEWEST_KAFKA_VERSION, java
-from lab.java_process import java_command
-from lab.missing import Missing
+from lab.downloads.jars import KAFKA_VERSION, NEWEST_KAFKA_VERSION, java
+from lab.errors import Missing
+from lab.peers.java_process import java_command
 
 JAVA = Path(__file__).parent / "java"
 """Programs that are run from source, which needs a JDK."""

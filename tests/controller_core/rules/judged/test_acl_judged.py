@@ -11,7 +11,7 @@ import pytest
 from kafka_node.authorization.acl import Binding, BindingFilter
 from kafka_node.authorization.acls import Acls
 from kafka_node.authorization.authorizer import authorize, authorize_any
-from lab.java_process import java_command
+from lab.peers.java_process import java_command
 from tests.kafka_node.authorization.acl_cases import Case, random_case
 
 pytestmark = pytest.mark.java

@@ -10,7 +10,7 @@ from kafka_node.configs.config_rules import ConfigKey, ConfigType, InvalidValue,
 from kafka_node.configs.topic_config_table import ROWS, TOPIC_CONFIGS
 from kafka_node.configs.topic_configs import ConfigContext, topic_config_error
 from kafka_node.topic_names import collisions, illegal_name_reason
-from lab.jars import KAFKA_VERSION, NEWEST_KAFKA_VERSION, kafka_jars
+from lab.downloads.jars import KAFKA_VERSION, NEWEST_KAFKA_VERSION, kafka_jars
 from tests.controller_core.rules.judged.conftest import Judge
 from tools.extract_topic_configs import render
 

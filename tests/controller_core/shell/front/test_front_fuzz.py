@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.front.fuzz import fuzz
-from bench.front.server import ADMITTED, OPEN, REFUSED
+from bench.listener.fuzz import fuzz
+from bench.listener.server import ADMITTED, OPEN, REFUSED
 
 pytestmark = pytest.mark.slow
 

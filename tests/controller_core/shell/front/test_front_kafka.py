@@ -16,10 +16,10 @@ from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.client import Connection, Node
-from lab.cluster import KafkaCluster
-from lab.cluster import kafka_cluster as new_kafka_cluster
-from lab.kafka import CLIENT, KafkaBroker
-from lab.tools import kafka_topics
+from lab.peers.cluster import KafkaCluster
+from lab.peers.cluster import kafka_cluster as new_kafka_cluster
+from lab.peers.kafka import CLIENT, KafkaBroker
+from lab.peers.kafka_tools import kafka_topics
 
 pytestmark = pytest.mark.kafka
 

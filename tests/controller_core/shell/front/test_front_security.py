@@ -15,7 +15,7 @@ from kafka_node.security.settings import SecuritySettings
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.client import AuthenticationFailed, Connection, ConnectionFailed, SaslCredentials
-from lab.authority import Authority
+from lab.peers.authority import Authority
 from tests.kafka_node.security.samples import NoScramUsers, security_files
 
 

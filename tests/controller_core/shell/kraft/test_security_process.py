@@ -14,8 +14,8 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import ConnectionFailed, Node, NodeSettings, SaslCredentials
-from lab.ports import free_port
-from lab.quorum_security import sasl_plaintext
+from lab.peers.quorum_security import sasl_plaintext
+from lab.processes.ports import free_port
 from tests.controller_core.shell.kraft.admin.test_security import acl_filter, creation
 from tests.controller_core.shell.quorum.members import Member
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from lab.kraft import kafka_4_command
+from lab.peers.kraft import kafka_4_command
 
 SOURCE = Path(__file__).parent / "StorageJudge.java"
 

@@ -12,7 +12,7 @@ from controller_core.shell.quorum.format import format_storage
 from controller_core.shell.quorum.format_plan import FormatOptions
 from controller_core.shell.quorum.process import NodeOptions, QuorumProcess
 from controller_core.shell.quorum.settings_reading import read_settings
-from lab.ports import free_port
+from lab.processes.ports import free_port
 from tests.waiting import until
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"

@@ -22,7 +22,7 @@ from kafka_wire.net.failures import CloseConnection
 from kafka_wire.net.sasl_server import SaslServer
 from kafka_wire.net.server import Peer, Server, serve
 from kafka_wire.sasl.plain import PLAIN
-from lab.ports import free_port
+from lab.processes.ports import free_port
 from tests.kafka_wire.net.sasl_peers import Users
 from tests.waiting import until
 

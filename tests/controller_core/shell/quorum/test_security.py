@@ -10,8 +10,8 @@ from kafka_wire.api import ApiKey
 from kafka_wire.net.failures import ConnectionFailed
 from kafka_wire.net.node import Node, NodeSettings
 from kafka_wire.net.server import serve
-from lab.authority import Authority
-from lab.quorum_security import QuorumSecurity, mutual_tls, sasl_plaintext
+from lab.peers.authority import Authority
+from lab.peers.quorum_security import QuorumSecurity, mutual_tls, sasl_plaintext
 from tests.controller_core.shell.quorum.properties import DYNAMIC
 from tests.kafka_node.security.samples import NoScramUsers
 from tests.kafka_wire.net.sasl_peers import PrincipalHandler

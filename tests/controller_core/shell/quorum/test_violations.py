@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.ports import free_port
+from lab.processes.ports import free_port
 from tests.controller_core.shell.quorum.members import Member
 from tests.waiting import until
 

@@ -21,7 +21,7 @@ from kafka_zookeeper import formats, paths
 from kafka_zookeeper.session import ZooKeeperSession
 from kafka_zookeeper.settings import ZooKeeperSettings
 from kafka_zookeeper.writes import Committed, Create, Operation
-from lab.zookeeper import ZooKeeperServer
+from lab.peers.zookeeper import ZooKeeperServer
 from light_broker.control.port import ControlPlaneError
 from light_broker.control.zookeeper.control import Parts, ZooKeeperControl
 from light_broker.control.zookeeper.options import read_options

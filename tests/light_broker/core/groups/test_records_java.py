@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.kraft import kafka_4_command
+from lab.peers.kraft import kafka_4_command
 from light_broker.core.groups.records import GroupRecord, OffsetRecord, encode_record
 from tests.effort import examples
 from tests.light_broker.core.groups.test_records import RECORDS

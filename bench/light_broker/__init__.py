@@ -1,0 +1,1 @@
+"""Benchmarks of the light broker, compared with Kafka."""

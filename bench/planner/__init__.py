@@ -1,0 +1,1 @@
+"""Benchmarks of placement and plans of moves."""

@@ -1,0 +1,1 @@
+"""Benchmarks of the KRaft quorum, compared with Kafka's."""

@@ -1,0 +1,1 @@
+"""Benchmarks of the operator: resources from their creation until they are done."""

@@ -1,0 +1,1 @@
+"""Benchmarks of the controller of ZooKeeper mode, compared with Kafka's."""

@@ -1,0 +1,1 @@
+"""Loads, histories of writes, and what contradicts them."""

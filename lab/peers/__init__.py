@@ -1,0 +1,1 @@
+"""Real peers as processes: Kafka, ZooKeeper, Kubernetes, Steward and the light broker, and clusters of them."""

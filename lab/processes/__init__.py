@@ -1,0 +1,1 @@
+"""Processes of the lab: how they start, get ports and folders, are awaited and end."""

@@ -1,0 +1,1 @@
+"""Set-up of a checkout: Python packages and everything else that tests, demo and benchmarks need."""
