@@ -13,7 +13,7 @@ from kafka_node.ignored_settings import log_ignored
 from light_broker.control.port import ControlPlaneError
 from light_broker.control.standalone.state_file import StateFileError
 from light_broker.shell.binding import BindError
-from light_broker.shell.log_errors import NoLogDirectoryError, WrongFolderError
+from light_broker.shell.logs.errors import NoLogDirectoryError, WrongFolderError
 from light_broker.shell.process import BrokerProcess, ProcessOptions
 from light_broker.shell.settings_reading import BrokerSettings, read_settings_file
 from steward.options.broker import BrokerOptions

@@ -10,10 +10,10 @@ from kafka_node.context import RequestContext
 from light_broker.control.port import ControlPlane
 from light_broker.core.fetch_sessions import FetchSessions
 from light_broker.core.metadata_view import MetadataView
-from light_broker.shell.coordinators import GroupCoordinators
-from light_broker.shell.log_manager import LogManager
+from light_broker.shell.groups.coordinators import GroupCoordinators
+from light_broker.shell.logs.manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds
-from light_broker.shell.replicas import ReplicaManager
+from light_broker.shell.replicas.manager import ReplicaManager
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

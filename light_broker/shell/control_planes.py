@@ -22,7 +22,7 @@ from light_broker.control.zookeeper.options import ZooKeeperOptions
 from light_broker.control.zookeeper.rights import NEEDS as ZOOKEEPER_NEEDS
 from light_broker.core.metadata_view import BrokerView
 from light_broker.shell.broker import Broker
-from light_broker.shell.log_manager import LogManager
+from light_broker.shell.logs.manager import LogManager
 from light_broker.shell.settings_reading import BrokerSettings
 
 ZOOKEEPER_META_VERSION = 0

@@ -15,7 +15,7 @@ from light_broker.core.log_jobs import log_manager_settings
 from light_broker.core.metadata_view import CLUSTER_DEFAULT, ConfigResource, MetadataView, PartitionView
 from light_broker.shell.broker import Broker
 from light_broker.shell.known_users import PresentAcls, PresentCredentials
-from light_broker.shell.log_manager import LogManager
+from light_broker.shell.logs.manager import LogManager
 
 
 class ControlSide:

@@ -43,17 +43,17 @@ from light_broker.shell.binding import naming_address
 from light_broker.shell.broker import Broker
 from light_broker.shell.control_planes import Host, OpenedControl, open_control
 from light_broker.shell.control_side import ControlSide
-from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.dispatch import Dispatch, needs
+from light_broker.shell.groups.coordinators import GroupCoordinators
 from light_broker.shell.inter_broker import controller_settings, inter_broker_settings
 from light_broker.shell.known_users import PresentAcls, PresentCredentials
-from light_broker.shell.log_directory import FailedDirectory
-from light_broker.shell.log_manager import LogManager
+from light_broker.shell.logs.directory import FailedDirectory
+from light_broker.shell.logs.manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds
-from light_broker.shell.replica_fetcher import FetcherContext
-from light_broker.shell.replica_fetchers import ReplicaFetchers, fetcher_settings
-from light_broker.shell.replicas import ReplicaManager
-from light_broker.shell.replication_throttles import ReplicationThrottles
+from light_broker.shell.replicas.fetcher import FetcherContext
+from light_broker.shell.replicas.fetchers import ReplicaFetchers, fetcher_settings
+from light_broker.shell.replicas.manager import ReplicaManager
+from light_broker.shell.replicas.throttles import ReplicationThrottles
 from light_broker.shell.settings_reading import BrokerSettings
 from light_broker.shell.topic_settings import TopicSettings
 

@@ -20,10 +20,10 @@ from light_broker.core.metadata_view import MetadataView, PartitionView, TopicVi
 from light_broker.core.partition import IsrRules
 from light_broker.core.replica_requests import FetchParams, FetchPartition, ReadLimit, ReadResult
 from light_broker.shell.broker import Broker
-from light_broker.shell.coordinators import GroupCoordinators
-from light_broker.shell.log_manager import LogManager
+from light_broker.shell.groups.coordinators import GroupCoordinators
+from light_broker.shell.logs.manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds
-from light_broker.shell.replicas import ReplicaManager
+from light_broker.shell.replicas.manager import ReplicaManager
 from tests.light_broker.fixed_control import CLUSTER_ID, FixedControl, partition_view, topic_view, view_of
 
 NOW_MS = 1_700_000_000_000

@@ -12,8 +12,8 @@ from kafka_log.files.partition_settings import PartitionSettings, broker_log_set
 from kafka_wire.records import Record, encode_batch
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.log_jobs import LogManagerSettings
-from light_broker.shell.log_directory import FailedDirectory
-from light_broker.shell.log_manager import LogManager
+from light_broker.shell.logs.directory import FailedDirectory
+from light_broker.shell.logs.manager import LogManager
 from tests.kafka_log.judge import NOW_MS
 
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAA"

@@ -23,14 +23,14 @@ from light_broker.core.metadata_view import BrokerView, Endpoint, MetadataView, 
 from light_broker.core.partition import IsrRules
 from light_broker.core.replica_fetch import ReplicaFetchSettings
 from light_broker.shell.broker import Broker
-from light_broker.shell.coordinators import GroupCoordinators
 from light_broker.shell.dispatch import Dispatch
-from light_broker.shell.log_manager import LogManager
+from light_broker.shell.groups.coordinators import GroupCoordinators
+from light_broker.shell.logs.manager import LogManager
 from light_broker.shell.process import AUTHENTICATION
 from light_broker.shell.producer_ids import ProducerIds
-from light_broker.shell.replica_fetcher import FetcherContext
-from light_broker.shell.replica_fetchers import ReplicaFetchers, fetcher_settings
-from light_broker.shell.replicas import ReplicaManager
+from light_broker.shell.replicas.fetcher import FetcherContext
+from light_broker.shell.replicas.fetchers import ReplicaFetchers, fetcher_settings
+from light_broker.shell.replicas.manager import ReplicaManager
 from tests.light_broker.fixed_control import CLUSTER_ID, LISTENER, FixedControl
 from tests.light_broker.hosting import with_state
 

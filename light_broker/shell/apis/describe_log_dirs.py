@@ -11,8 +11,8 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.shell.broker import Broker
-from light_broker.shell.log_directory import LogDirectory
-from light_broker.shell.log_errors import OfflineLogError
+from light_broker.shell.logs.directory import LogDirectory
+from light_broker.shell.logs.errors import OfflineLogError
 
 VERSIONS = (1, 5)
 

@@ -5,7 +5,7 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from light_broker.core.groups.events import Heartbeat
 from light_broker.shell.broker import Broker
-from light_broker.shell.coordinators import NotCoordinatorError
+from light_broker.shell.groups.coordinators import NotCoordinatorError
 
 VERSIONS = (0, 4)
 

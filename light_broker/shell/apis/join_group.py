@@ -13,7 +13,7 @@ from light_broker.core.groups.effects import Joined
 from light_broker.core.groups.events import JoinGroup
 from light_broker.core.groups.states import Protocol
 from light_broker.shell.broker import Broker
-from light_broker.shell.coordinators import NotCoordinatorError
+from light_broker.shell.groups.coordinators import NotCoordinatorError
 
 VERSIONS = (0, 9)
 

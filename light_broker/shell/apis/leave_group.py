@@ -6,7 +6,7 @@ from kafka_wire.errors import ErrorCode
 from light_broker.core.groups.effects import Left
 from light_broker.core.groups.events import LeaveGroup, Leaver
 from light_broker.shell.broker import Broker
-from light_broker.shell.coordinators import NotCoordinatorError
+from light_broker.shell.groups.coordinators import NotCoordinatorError
 
 VERSIONS = (0, 5)
 

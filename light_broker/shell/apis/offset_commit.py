@@ -12,7 +12,7 @@ from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.groups.commits import OffsetCommit, PartitionCommit
 from light_broker.core.metadata_view import MetadataView
 from light_broker.shell.broker import Broker
-from light_broker.shell.coordinators import NotCoordinatorError
+from light_broker.shell.groups.coordinators import NotCoordinatorError
 
 VERSIONS = (2, 10)
 

@@ -15,7 +15,7 @@ from kafka_wire.errors import ErrorCode
 from light_broker.core.groups.commits import INVALID_OFFSET, FetchedOffset, FetchedTopic, RequestedTopic
 from light_broker.core.metadata_view import MetadataView
 from light_broker.shell.broker import Broker
-from light_broker.shell.coordinators import NotCoordinatorError
+from light_broker.shell.groups.coordinators import NotCoordinatorError
 
 VERSIONS = (1, 10)
 

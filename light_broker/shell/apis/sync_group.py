@@ -6,7 +6,7 @@ from kafka_wire.errors import ErrorCode
 from light_broker.core.groups.effects import Synced
 from light_broker.core.groups.events import SyncGroup
 from light_broker.shell.broker import Broker
-from light_broker.shell.coordinators import NotCoordinatorError
+from light_broker.shell.groups.coordinators import NotCoordinatorError
 
 VERSIONS = (0, 5)
 

@@ -17,10 +17,10 @@ from light_broker.core.metadata_view import MetadataView
 from light_broker.core.partition import IsrRules
 from light_broker.shell.apis.table import APIS
 from light_broker.shell.broker import Broker
-from light_broker.shell.coordinators import GroupCoordinators
-from light_broker.shell.log_manager import LogManager
+from light_broker.shell.groups.coordinators import GroupCoordinators
+from light_broker.shell.logs.manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds
-from light_broker.shell.replicas import ReplicaManager
+from light_broker.shell.replicas.manager import ReplicaManager
 from tests.light_broker.fixed_control import LISTENER, FixedControl
 from tests.light_broker.hosting import bytes_of
 

@@ -22,7 +22,7 @@ from light_broker.shell.known_users import PresentAcls
 from tests.cases import case
 from tests.light_broker.fixed_control import FixedControl, partition_view, topic_view, view_of
 from tests.light_broker.shell.apis.calls import broker_with, call
-from tests.light_broker.shell.group_calls import ask, commit, committed, coordinating, join, settled, sync
+from tests.light_broker.shell.groups.group_calls import ask, commit, committed, coordinating, join, settled, sync
 
 GROUP_APIS = (
     ApiKey.FIND_COORDINATOR,

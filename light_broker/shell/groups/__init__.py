@@ -1,0 +1,1 @@
+"""Coordinators of groups, on the logs of `__consumer_offsets`."""

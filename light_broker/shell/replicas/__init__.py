@@ -1,0 +1,1 @@
+"""Replicas of a broker: roles, reads, writes, replication, and requests that wait."""
