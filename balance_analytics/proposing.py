@@ -35,7 +35,7 @@ class ProposingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """`name` of the present Reassignment, or None if none was created; `message` describes what was done."""
+    """`name` of the current Reassignment, or None if none was created; `message` describes what was done."""
 
     name: str | None
     message: str

@@ -16,7 +16,7 @@ class BrokerLog:
         self._from = 0
 
     def mark(self) -> None:
-        """Set the mark to the present end of the log."""
+        """Set the mark to the current end of the log."""
         self._from = self._path.stat().st_size
 
     def stamps(self, pattern: str) -> list[float]:

@@ -70,7 +70,7 @@ class Kube:
         return self.run("exec", pod, "--", *command, timeout_s=timeout_s)
 
     def condition(self, kind: str, name: str, condition: str = "Ready") -> Resource:
-        """Read a condition, empty while there is none for the present generation."""
+        """Read a condition, empty while there is none for the current generation."""
         found = self.get(kind, name) or {}
         status = found.get("status", {})
         if status.get("observedGeneration", -1) < found.get("metadata", {}).get("generation", 0):

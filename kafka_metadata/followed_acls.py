@@ -36,16 +36,16 @@ class FollowedAcls:
         self._locked: list[AccessControlEntryRecord] = []
         """ACLs that lock their resource; several may lock one."""
 
-    def follow(self, present: Mapping[UUID, AccessControlEntryRecord]) -> tuple[AccessControlEntryRecord, ...]:
+    def follow(self, current: Mapping[UUID, AccessControlEntryRecord]) -> tuple[AccessControlEntryRecord, ...]:
         """Apply the differences from the image before: the ACL of an id never changes. Return those that lock a resource from now on."""
-        if present is self._applied:
+        if current is self._applied:
             return ()
-        removed = [record for acl_id, record in self._applied.items() if acl_id not in present]
-        added = [record for acl_id, record in present.items() if acl_id not in self._applied]
+        removed = [record for acl_id, record in self._applied.items() if acl_id not in current]
+        added = [record for acl_id, record in current.items() if acl_id not in self._applied]
         for record in removed:
             if (binding := applied_binding(record)) is not None:
                 self.acls.put(binding.pattern, self.acls.of(binding.pattern) - {binding.entry})
-        self._locked = [record for record in self._locked if record.id in present]
+        self._locked = [record for record in self._locked if record.id in current]
         locked_now = []
         for record in [*added, *self._locked]:
             if (binding := applied_binding(record)) is not None:
@@ -53,7 +53,7 @@ class FollowedAcls:
                 if binding.entry == LOCKED and record not in self._locked:
                     locked_now.append(record)
         self._locked += locked_now
-        self._applied = present
+        self._applied = current
         return tuple(locked_now)
 
 

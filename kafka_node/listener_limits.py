@@ -68,16 +68,16 @@ class DynamicLimits:
         """`limits` are those of the properties file, `servers` the open listeners by name."""
         self._limits = limits
         self._servers = servers
-        self._present: tuple[str | None, ...] | None = None
+        self._current: tuple[str | None, ...] | None = None
         self._wanted: Settings | None = None
         self._task: asyncio.Task[None] | None = None
 
     def follow(self, values: Settings) -> None:
-        """Apply settings if they differ from the present ones. Values that no limit can have are logged, and change nothing."""
+        """Apply settings if they differ from the current ones. Values that no limit can have are logged, and change nothing."""
         texts = tuple(values.text(name) for name in _DYNAMIC)
-        if texts == self._present:
+        if texts == self._current:
             return
-        self._present, self._wanted = texts, values
+        self._current, self._wanted = texts, values
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._apply(), name="change limits of listeners")
 

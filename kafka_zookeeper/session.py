@@ -164,7 +164,7 @@ class ZooKeeperSession:
         return await self._read(partial(Exists, self._full(path), self._watcher(watch))) is not None
 
     async def watch(self, path: str, kind: WatchKind, callback: WatchCallback) -> None:
-        """Set a watch without returning the present value."""
+        """Set a watch without returning the current value."""
         read = {WatchKind.DATA: self.get, WatchKind.CHILDREN: self.children, WatchKind.EXISTS: self.exists}[kind]
         await read(path, watch=callback)
 

@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def lower_bound_bytes(state: PlanState, ranges: Ranges, *, level: bool, racks: bool) -> int:
-    """Return the fewest bytes that bring the present state into the ranges.
+    """Return the fewest bytes that bring the current state into the ranges.
 
     Without `level` brokers need not be within their ranges, without `racks` second replicas in a rack may stay.
     """
@@ -52,7 +52,7 @@ def lower_bound_bytes(state: PlanState, ranges: Ranges, *, level: bool, racks: b
 
 
 def _whatever_is_led(state: PlanState) -> tuple[LoadArray, LoadArray]:
-    """Return the least and the most that brokers can have with the present replicas, over all possible leaders."""
+    """Return the least and the most that brokers can have with the current replicas, over all possible leaders."""
     replicas, fixed = state.table.replicas, ~state.free
     least, most = np.zeros_like(state.held), np.zeros_like(state.held)
     for number, (each, led) in enumerate(zip(state.each, state.led, strict=True)):

@@ -19,7 +19,7 @@ MAX_PASSES = 24
 
 
 def move_leadership(state: PlanState, ranges: Ranges, slack: LoadArray) -> None:
-    """Level every resource that depends on leadership, as far as the present replicas allow.
+    """Level every resource that depends on leadership, as far as the current replicas allow.
 
     `slack`: (resources, brokers + 1), how far beyond its range a resource may be disturbed for another one's sake.
     """

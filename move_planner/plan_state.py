@@ -15,7 +15,7 @@ from move_planner.table import Rows, Table, new_to, table_of
 
 @dataclass(slots=True, eq=False)
 class PlanState:
-    """A cluster between its present assignment and the planned one, with loads by resource.
+    """A cluster between its original assignment and the planned one, with loads by resource.
 
     `each`, `led`: (resources, partitions). `open_to`: brokers that may take replicas and leadership; `free`: partitions that may change.
     """
@@ -31,7 +31,7 @@ class PlanState:
     factors: Rows
     """Target number of replicas of each partition: the requested one, limited by the number of brokers that stay."""
     leaders: Rows | None
-    """Present leaders, if the request has them."""
+    """Current leaders, if the request has them."""
     held: LoadArray
     budget: int | None
     """Bytes that may be copied; None for no limit."""
@@ -86,7 +86,7 @@ class PlanState:
         replicas[rows, 0], replicas[rows, slots] = takers, givers
 
     def leads(self, rows: Rows, slots: Rows) -> BoolArray:
-        """Return which replicas lead: the present leader where the request has it, else the preferred one."""
+        """Return which replicas lead: the current leader where the request has it, else the preferred one."""
         leader = self.table.replicas[rows, 0] if self.leaders is None else self.leaders[rows]
         found: BoolArray = np.equal(leader, self.table.replicas[rows, slots])
         return found
@@ -97,7 +97,7 @@ class PlanState:
             self.remaining_bytes = self.budget - int(self.copied().sum())
 
     def copied(self) -> LoadArray:
-        """Return the bytes that each partition copies, from the present assignment to the current one."""
+        """Return the bytes that each partition copies, from the original assignment to the current one."""
         changed = np.flatnonzero((self.before != self.table.replicas).any(axis=1))
         found = np.zeros(len(self.before), dtype=np.int64)
         new = new_to(self.before[changed], self.table.replicas[changed], self.no_broker)

@@ -5,7 +5,7 @@ partition: along a chain a -> b -> c, some of a's partitions prefer b and as man
 used each time, so as few lists as possible change; partitions that move anyway change first. As long as a chain exists the worst
 broker is relieved, so the rest cannot be reached with these replicas.
 
-The present leader does not change here: an election follows when the controller rebalances leaders.
+The current leader does not change here: an election follows when the controller rebalances leaders.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""Requests for plans: the present assignment in columns, loads by resource, brokers, and the goals.
+"""Requests for plans: the current assignment in columns, loads by resource, brokers, and the goals.
 
 A request that contradicts itself raises ValueError. Plans over one load are requested with `one_load.PlanRequest`.
 """
@@ -58,7 +58,7 @@ class MeasuredRequest:
     `bytes`: bytes to copy for one replica of each partition. `brokers`: those that may hold replicas, with their racks, which
     count when all brokers that stay have one; brokers that occur only in `replicas` are drained. `excluded_brokers` neither gain
     nor lose anything; `excluded`: partitions that keep their replicas and their order. `budget_bytes`: limit of copied bytes.
-    `leaders`: present leaders, -1 for none; without them the preferred ones. `replication_factor`: for all partitions; None keeps
+    `leaders`: current leaders, -1 for none; without them the preferred ones. `replication_factor`: for all partitions; None keeps
     each as it is. `level`: whether loads are levelled; without it only drains, racks and replication factors cause moves.
     `racks`: whether second replicas in a rack are moved; replicas that move for another reason respect racks in any case.
     """

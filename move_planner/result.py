@@ -48,7 +48,7 @@ class Unreached:
 class ResourceFigures:
     """One resource by broker, in the order of `Plan.ids`; `target`, `lower` and `upper` are 0 for drained brokers.
 
-    An excluded broker has its present load as target and range.
+    An excluded broker has its current load as target and range.
     """
 
     name: str

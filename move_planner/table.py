@@ -19,7 +19,7 @@ Rows = npt.NDArray[np.intp]
 
 @dataclass(slots=True, eq=False)
 class Table:
-    """A cluster between the present assignment and the planned one.
+    """A cluster between the current assignment and the planned one.
 
     `replicas` has broker numbers, `no_broker` as padding. `stays` and `rack` are by broker number, with one additional entry.
     """

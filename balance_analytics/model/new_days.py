@@ -42,7 +42,7 @@ def days_to_compute(
 ) -> DayRange | None:
     """Return the days to compute, or None if nothing has changed.
 
-    `recorded` is what the stored days were computed from; `files` are the present samples, `rates` the digests of the present rates.
+    `recorded` is what the stored days were computed from; `files` are the current samples, `rates` the digests of the current rates.
     Days before `window_first` are not recomputed. `forced` names days that are computed even if nothing has changed.
     """
     in_window = sorted(day for day in files if day >= window_first)

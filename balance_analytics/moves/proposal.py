@@ -41,7 +41,7 @@ class SkewBeforeAfter:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Moves in their order of execution, those that change only leaders first; `base` has the same partitions with their present replicas.
+    """Moves in their order of execution, those that change only leaders first; `base` has the same partitions with their current replicas.
 
     `kept_unknown` is the number of partitions that are not moved as their load is unknown. `lower_bound_bytes`: see
     `move_planner.bound`.

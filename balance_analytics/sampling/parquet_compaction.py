@@ -235,7 +235,7 @@ def _list(folder: Path) -> tuple[list[SampleFile], list[str]]:
 
 
 def _now(folder: Path, file: SampleFile, name: str | None = None) -> SampleFile | None:
-    """Return the file with its present size and time of modification, under its own name or another one; None if it does not exist."""
+    """Return the file with its current size and time of modification, under its own name or another one; None if it does not exist."""
     try:
         status = os.lstat(folder / (name or file.name))
     except FileNotFoundError:

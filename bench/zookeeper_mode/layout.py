@@ -120,8 +120,8 @@ class Layout:
         return native
 
     def _native_id(self) -> int | None:
-        present = self.cluster.controller_id()
-        return present if present in BROKERS else None
+        current = self.cluster.controller_id()
+        return current if current in BROKERS else None
 
     def read_states(self) -> dict[tuple[str, int], ObservedPartition]:
         """Read the state of every partition that has one."""

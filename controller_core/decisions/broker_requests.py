@@ -3,7 +3,7 @@
 AlterPartition (KIP-497, KIP-841, KIP-903): the checks and their order are those of KafkaController.alterPartitions and
 ReplicationControlManager.validateAlterPartitionData. The leader epoch stays, so replicas are sent nothing; the leader gets the new ISR
 with the response. In KRaft mode the same change may end a move, and then elect another leader (NEW_LEADER_ELECTED). The shell resolves
-topic ids to names. A leader that lost the response and repeats its request is answered with the present state (Kafka's KRaft controller
+topic ids to names. A leader that lost the response and repeats its request is answered with the current state (Kafka's KRaft controller
 answers INVALID_UPDATE_VERSION, after which the leader waits for the metadata).
 
 ControlledShutdown (KIP-143): a broker's leaders move to other brokers before it exits. Afterwards the broker leads no partition that
@@ -73,7 +73,7 @@ def decide_alter_partition(cluster: Cluster, event: events.AlterPartition) -> De
             answers[change.partition] = failure or _unknown()
             continue
         granted.append(row)
-        answers[change.partition] = _present_state(cluster, row)
+        answers[change.partition] = _current_state(cluster, row)
         if not _is_done_already(cluster, change, row):
             wanted[row] = change
     written = _change_isrs(cluster, wanted)
@@ -98,7 +98,7 @@ def _change_isrs(cluster: Cluster, wanted: Mapping[int, events.IsrChange]) -> ch
     return complete_change(cluster, rows, target, electing(cluster, rows))
 
 
-def _present_state(cluster: Cluster, row: int) -> PartitionAnswer:
+def _current_state(cluster: Cluster, row: int) -> PartitionAnswer:
     columns = cluster.columns
     leader, leader_epoch = int(columns.leader[row]), int(columns.leader_epoch[row])
     return PartitionAnswer(leader, leader_epoch, columns.isr_of(row), int(columns.partition_epoch[row]))
@@ -119,7 +119,7 @@ def _unknown() -> Failure:
 
 
 def _is_done_already(cluster: Cluster, change: events.IsrChange, row: int) -> bool:
-    """Whether the requested state is the present one: a leader that lost the response sends the old partition epoch again."""
+    """Whether the requested state is the current one: a leader that lost the response sends the old partition epoch again."""
     if row in cluster.corrected_rows:
         return False  # The known state is not written yet.
     columns = cluster.columns

@@ -1,6 +1,6 @@
 """Failover: leaders for partitions without a live leader, and ISRs without dead brokers.
 
-`RepairPartitions` checks all partitions (or those of some topics) and changes what the present state allows:
+`RepairPartitions` checks all partitions (or those of some topics) and changes what the current state allows:
 
     new partition, a live replica       first leader and ISR: every live replica
     dead leader, a live ISR member      that member leads; dead brokers leave the ISR

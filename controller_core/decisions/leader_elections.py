@@ -43,7 +43,7 @@ from controller_core.model import (
 from controller_core.model.broker_events import ElectUncleanLeaders
 from controller_core.model.decision import Decision, decision
 from controller_core.rules import election_columns
-from controller_core.rules.complete_change import Electing, complete_change, electing, present_target
+from controller_core.rules.complete_change import Electing, complete_change, current_target, electing
 from controller_core.rules.election import Election, ElectionReason, elect_offline, elect_preferred, no_leader
 from controller_core.rules.partition_change import NewState, change_leaders, change_states
 from kafka_wire.errors import ErrorCode, Failure
@@ -131,11 +131,11 @@ def _change_elected(
     needed = [row for row, election in asked.items() if election.reason is not ElectionReason.ELECTION_NOT_NEEDED]
     rows = np.array(needed, dtype=np.int32)
     who = Electing(cluster.may_lead(), np.full(len(rows), unclean), preferred=not unclean)
-    return complete_change(cluster, rows, present_target(cluster, rows), who)
+    return complete_change(cluster, rows, current_target(cluster, rows), who)
 
 
 def _was_elected(cluster: Cluster, row: int, leader_epoch: int | None) -> bool:
-    """Whether an earlier attempt wrote the present state."""
+    """Whether an earlier attempt wrote the current state."""
     columns = cluster.columns
     return leader_epoch is not None and (leader_epoch, cluster.controller_epoch) == (
         int(columns.leader_epoch[row]),
@@ -171,7 +171,7 @@ def decide_elect_unclean_leaders(cluster: Cluster, event: ElectUncleanLeaders) -
     columns = cluster.columns
     rows = columns.without_live_leader(columns.flags(cluster.registered()))
     rows = rows[cluster.unclean_allowed(rows)][: event.count]
-    return decision(complete_change(cluster, rows, present_target(cluster, rows), electing(cluster, rows)))
+    return decision(complete_change(cluster, rows, current_target(cluster, rows), electing(cluster, rows)))
 
 
 def decide_balance_leaders(cluster: Cluster, event: events.BalanceLeaders) -> Decision[None]:
@@ -192,7 +192,7 @@ def decide_balance_leaders(cluster: Cluster, event: events.BalanceLeaders) -> De
     if cluster.rules.elects_completely:
         candidates = candidates[elections.elected][:MAX_BALANCED]
         who = Electing(cluster.may_lead(), np.zeros(len(candidates), dtype=np.bool_), preferred=True)
-        return decision(complete_change(cluster, candidates, present_target(cluster, candidates), who))
+        return decision(complete_change(cluster, candidates, current_target(cluster, candidates), who))
     return decision(change_leaders(cluster, candidates, elections))
 
 

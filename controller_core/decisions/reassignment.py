@@ -153,10 +153,10 @@ def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) 
             return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
         if (failure := _refuse_target(cluster, row, target)) is not None:
             return failure
-    present, adding = current_replicas(cluster.columns.replicas_of(row), running)
-    if target == (running.target if running else present):
+    current, adding = current_replicas(cluster.columns.replicas_of(row), running)
+    if target == (running.target if running else current):
         return None
-    return plan_move(present, adding, target)
+    return plan_move(current, adding, target)
 
 
 def _refuse_target(cluster: Cluster, row: int | None, target: Replicas) -> Failure | None:
@@ -165,7 +165,7 @@ def _refuse_target(cluster: Cluster, row: int | None, target: Replicas) -> Failu
     As in Kafka, this check precedes the one for the partition's existence: without a row all replicas are new.
     """
     words = None
-    present = () if row is None else cluster.columns.replicas_of(row)
+    current = () if row is None else cluster.columns.replicas_of(row)
     if not target:
         words = "Empty replica list specified in partition reassignment."
     elif len(set(target)) != len(target):
@@ -179,7 +179,7 @@ def _refuse_target(cluster: Cluster, row: int | None, target: Replicas) -> Failu
         )
     elif cluster.rules.striped_placement and (unknown := set(target) - cluster.registered()):
         words = f"The manual partition assignment includes broker {min(unknown)}, but no such broker is registered."
-    elif not cluster.rules.striped_placement and (dead := set(target) - set(present) - cluster.may_lead()):
+    elif not cluster.rules.striped_placement and (dead := set(target) - set(current) - cluster.may_lead()):
         words = (
             f"Replica assignment has brokers that are not alive. Replica list: {list(target)}, "
             f"not alive: {sorted(dead)}, live broker list: {sorted(cluster.may_lead())}"
@@ -188,7 +188,7 @@ def _refuse_target(cluster: Cluster, row: int | None, target: Replicas) -> Failu
 
 
 def decide_advance_moves(cluster: Cluster, event: events.AdvanceMoves) -> Decision[None]:
-    """Advance running moves, of these topics or of all, as far as the present state allows."""
+    """Advance running moves, of these topics or of all, as far as the current state allows."""
     raised: list[int] = []
     narrowed: list[NewState] = []
     finished: dict[str, dict[int, Replicas]] = {}

@@ -231,16 +231,16 @@ def _place_partitions(cluster: Cluster, new: events.NewPartitions) -> IntArray |
     if cluster.is_moving(topic):
         words = f"A partition reassignment is in progress for the topic '{new.topic}'."
         return Failure(ErrorCode.REASSIGNMENT_IN_PROGRESS, words)
-    present, added = len(topic.rows), new.count - len(topic.rows)
-    if cluster.columns.partition[topic.rows].tolist() != list(range(max(1, present))):
+    current, added = len(topic.rows), new.count - len(topic.rows)
+    if cluster.columns.partition[topic.rows].tolist() != list(range(max(1, current))):
         # The znode was edited manually: the next partition id and the number of replicas are unclear.
         words = f"The partitions of the topic '{new.topic}' are not numbered from 0 on without gaps."
         return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
     if added < 0:
-        words = f"Topic currently has {present} partitions, which is higher than the requested {new.count}."
+        words = f"Topic currently has {current} partitions, which is higher than the requested {new.count}."
         return Failure(ErrorCode.INVALID_PARTITIONS, words)
     if added == 0:
-        return Failure(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partitions.")
+        return Failure(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions.")
     if added > MAX_PARTITIONS_PER_REQUEST:
         words = f"Unable to add more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
         return Failure(ErrorCode.POLICY_VIOLATION, words)
@@ -250,7 +250,7 @@ def _place_partitions(cluster: Cluster, new: events.NewPartitions) -> IntArray |
     try:
         if cluster.rules.striped_placement:
             return place_striped(_usable(cluster), added, len(first_replicas), seed=new.seed)
-        return place_added(_racks(cluster), first_replicas, present, added)
+        return place_added(_racks(cluster), first_replicas, current, added)
     except PlacementError as error:
         return _refused_placement(error)
 

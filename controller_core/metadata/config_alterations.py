@@ -1,4 +1,4 @@
-"""Changes of configs in KRaft mode: what AlterConfigs and IncrementalAlterConfigs change, from the present image.
+"""Changes of configs in KRaft mode: what AlterConfigs and IncrementalAlterConfigs change, from the current image.
 
 Resources of a request are independent of each other, and a resource changes as a whole or not at all. Configs of brokers are judged by the broker
 that forwards them, as in Kafka: the controller checks only that the broker, or controller, is registered. Source:
@@ -80,16 +80,16 @@ def _alter(
     image: MetadataImage, settings: Settings, resource: Body, *, incremental: bool, is_forwarded: bool
 ) -> ConfigsChanged | Failure:
     kind, name = ResourceType(resource["resource_type"]), resource["resource_name"]
-    present = image.config_values(kind, name)
-    configs = altered(present, resource, _DEFAULTS.get(kind, {}), partial(_is_list, kind), incremental=incremental)
+    current = image.config_values(kind, name)
+    configs = altered(current, resource, _DEFAULTS.get(kind, {}), partial(_is_list, kind), incremental=incremental)
     if isinstance(configs, Failure):
         return configs
-    changed = {key: value for key, value in configs.items() if present.get(key) != value}
-    failure = _too_long(changed) or _invalid(image, settings, kind, name, present, configs, is_forwarded=is_forwarded)
+    changed = {key: value for key, value in configs.items() if current.get(key) != value}
+    failure = _too_long(changed) or _invalid(image, settings, kind, name, current, configs, is_forwarded=is_forwarded)
     failure = failure or _unknown_resource(image, kind, name)
     if failure is not None:
         return failure
-    return ConfigsChanged(kind, name, {**changed, **dict.fromkeys(present.keys() - configs.keys())})
+    return ConfigsChanged(kind, name, {**changed, **dict.fromkeys(current.keys() - configs.keys())})
 
 
 def _is_list(kind: ResourceType, name: str) -> bool:
@@ -110,7 +110,7 @@ def _invalid(
     settings: Settings,
     kind: ResourceType,
     name: str,
-    present: Configs,
+    current: Configs,
     configs: Configs,
     *,
     is_forwarded: bool,
@@ -122,8 +122,8 @@ def _invalid(
         case ResourceType.BROKER:
             return (
                 _invalid_broker(name)
-                or _refused_by_elr(image, name, present, configs)
-                or _refused_cordon(image, present, configs, is_forwarded=is_forwarded)
+                or _refused_by_elr(image, name, current, configs)
+                or _refused_cordon(image, current, configs, is_forwarded=is_forwarded)
             )
         case ResourceType.CLIENT_METRICS:
             return client_metrics_failure(name, configs)
@@ -149,22 +149,22 @@ def _invalid_broker(name: str) -> Failure | None:
     return Failure(ErrorCode.INVALID_REQUEST, "Unable to parse broker name as a base 10 number.")
 
 
-def _refused_by_elr(image: MetadataImage, name: str, present: Configs, configs: Configs) -> Failure | None:
+def _refused_by_elr(image: MetadataImage, name: str, current: Configs, configs: Configs) -> Failure | None:
     """Eligible leader replicas depend on min.insync.replicas, and brokers must not differ in it (KIP-966)."""
     if not image.is_elr_enabled:
         return None
-    if name != CLUSTER_DEFAULT and configs.get(MIN_ISR) != present.get(MIN_ISR):
+    if name != CLUSTER_DEFAULT and configs.get(MIN_ISR) != current.get(MIN_ISR):
         words = f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
         return Failure(ErrorCode.INVALID_CONFIG, words)
-    if name == CLUSTER_DEFAULT and MIN_ISR in present and MIN_ISR not in configs:
+    if name == CLUSTER_DEFAULT and MIN_ISR in current and MIN_ISR not in configs:
         words = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
         return Failure(ErrorCode.INVALID_CONFIG, words)
     return None
 
 
-def _refused_cordon(image: MetadataImage, present: Configs, configs: Configs, *, is_forwarded: bool) -> Failure | None:
+def _refused_cordon(image: MetadataImage, current: Configs, configs: Configs, *, is_forwarded: bool) -> Failure | None:
     """Only a broker knows its directories: a change that comes to a controller directly may only uncordon (KIP-1066)."""
-    if configs.get(CORDONED) == present.get(CORDONED):
+    if configs.get(CORDONED) == current.get(CORDONED):
         return None
     if (image.metadata_version or 0) < CORDONED_SINCE:
         words = (
@@ -172,7 +172,7 @@ def _refused_cordon(image: MetadataImage, present: Configs, configs: Configs, *,
             f"{version_name(CORDONED_SINCE)}"
         )
         return Failure(ErrorCode.INVALID_CONFIG, words)
-    if is_forwarded or _cordoned(configs) <= _cordoned(present):
+    if is_forwarded or _cordoned(configs) <= _cordoned(current):
         return None
     words = (
         f"When updating {CORDONED} via controllers, the new value must be a subset of the current configuration value."

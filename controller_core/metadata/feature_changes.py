@@ -66,11 +66,11 @@ def update_features(
 
 def refused_kraft_version(image: MetadataImage, quorum: QuorumFeatures, update: FeatureUpdate) -> Failure | None:
     """Return why kraft.version may not change to a level, whatever the voters have reported; None if it may."""
-    present, level = quorum.kraft_version, update.level
+    current, level = quorum.kraft_version, update.level
     reason = refused_step(
-        present, level, update.upgrade_type, lambda: reason_not_supported(image, quorum, KRAFT_VERSION, level)
+        current, level, update.upgrade_type, lambda: reason_not_supported(image, quorum, KRAFT_VERSION, level)
     )
-    if reason is None and level != present and update.upgrade_type is not UpgradeType.UPGRADE:
+    if reason is None and level != current and update.upgrade_type is not UpgradeType.UPGRADE:
         reason = "Can't downgrade the version of this feature."
     return None if reason is None else invalid_level(KRAFT_VERSION, level, reason)
 
@@ -83,21 +83,21 @@ def invalid_level(feature: str, level: int, reason: str) -> Failure:
 def _refused(
     image: MetadataImage, quorum: QuorumFeatures, update: FeatureUpdate, metadata_version: int
 ) -> Failure | None:
-    present = present_level(image, update.feature)
+    current = current_level(image, update.feature)
     reason = refused_step(
-        present,
+        current,
         update.level,
         update.upgrade_type,
         lambda: reason_not_supported(image, quorum, update.feature, update.level),
     )
     if reason is None and update.feature == METADATA_VERSION:
-        return _refused_downgrade(present, update)
+        return _refused_downgrade(current, update)
     if reason is None:
         reason = refused_dependency(update.feature, update.level, metadata_version)
     return None if reason is None else invalid_level(update.feature, update.level, reason)
 
 
-def present_level(image: MetadataImage, feature: str) -> int:
+def current_level(image: MetadataImage, feature: str) -> int:
     """Return the finalized level of a feature; 0: it is not enabled."""
     record = image.features.get(feature)
     return 0 if record is None else record.feature_level
@@ -138,14 +138,14 @@ def _levels(features: Iterable[SupportedFeature], name: str) -> Levels:
     return next(((one.min_supported_version, one.max_supported_version) for one in found), DISABLED)
 
 
-def _refused_downgrade(present: int, update: FeatureUpdate) -> Failure | None:
+def _refused_downgrade(current: int, update: FeatureUpdate) -> Failure | None:
     """Refuse a lower metadata version that has other records; Kafka 4.3 does not support it as an unsafe downgrade either."""
-    if update.level >= present or not has_other_records(update.level, present):
+    if update.level >= current or not has_other_records(update.level, current):
         return None
     reason = "Refusing to perform the requested downgrade because it might delete metadata information."
     if update.upgrade_type is UpgradeType.UNSAFE_DOWNGRADE:
         reason = "Unsafe metadata downgrade is not supported in this version."
-    words = f"Unsupported metadata.version downgrade from {present} to {update.level}. {reason}"
+    words = f"Unsupported metadata.version downgrade from {current} to {update.level}. {reason}"
     return Failure(ErrorCode.INVALID_UPDATE_VERSION, words)
 
 

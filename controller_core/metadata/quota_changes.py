@@ -49,16 +49,16 @@ def _records(image: MetadataImage, alteration: QuotaAlteration) -> list[ClientQu
             return _invalid(f"Duplicate quota key {change.key} not updating quota for this entity {_words(entity)}")
         values[change.key] = change.value
     parts = entity_parts(entity)
-    present = image.client_quotas.get(quota_entity(parts), {})
+    current = image.client_quotas.get(quota_entity(parts), {})
     made = []
     for key, value in values.items():
         if value is None:
-            if key in present:
+            if key in current:
                 made.append(ClientQuotaRecord(parts, key, 0.0, remove=True))
             continue
         if (failure := _invalid_value(quotas_of(entity), key, value)) is not None:
             return failure
-        if key not in present or present[key].value != value:
+        if key not in current or current[key].value != value:
             made.append(ClientQuotaRecord(parts, key, value))
     return made
 

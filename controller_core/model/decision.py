@@ -56,7 +56,7 @@ class Decision(Generic[Reply_co]):
 
     Order: changes are written (fenced) and applied, and the requests that follow from them are sent; `sends` follow; then the
     events in `then` are decided in the same scheduled event, on the cluster's new state; the reply is sent last. Events in
-    `later` are scheduled separately, since their scopes are larger. When a write is refused, the shell reads the present state
+    `later` are scheduled separately, since their scopes are larger. When a write is refused, the shell reads the current state
     and the event is decided again. A decision must therefore follow from the state only, and `sends` must do no harm when the
     decision's changes are refused.
     """

@@ -174,7 +174,7 @@ class RemoveElectionRequests:
 
 @dataclass(frozen=True, slots=True)
 class UncleanElectionRead:
-    """Present settings of `unclean.leader.election.enable`; None: not set."""
+    """Current settings of `unclean.leader.election.enable`; None: not set."""
 
     topics: Mapping[str, bool | None] = field(default_factory=dict)
     defaults: Mapping[BrokerDefault, bool | None] = field(default_factory=dict)

@@ -100,7 +100,7 @@ def current_replicas(replicas: Replicas, running: Move | None) -> tuple[Replicas
 
 
 def plan_move(replicas: Sequence[int], adding: Sequence[int], target: Sequence[int]) -> Move:
-    """Compute the move to a target from the present replicas and those that a running move is adding (empty if none is running).
+    """Compute the move to a target from the current replicas and those that a running move is adding (empty if none is running).
 
     The target comes first, so that its first replica is the preferred one from the start.
 

@@ -135,7 +135,7 @@ class Node:
 
     @property
     def election(self) -> StoredElection:
-        """What quorum-state must have before the node acts in its present state."""
+        """What quorum-state must have before the node acts in its current state."""
         return StoredElection(self.epoch, self.leader_id, self.voted, self.voters.ids, self.history.kraft_version)
 
     def leadership(self, listener: str) -> Leadership:

@@ -163,7 +163,7 @@ class Draft:
         self.node = changed(self.node, state=state)
 
     def store_election(self) -> None:
-        """Have the present epoch, leader and vote on disk before anything is sent."""
+        """Have the current epoch, leader and vote on disk before anything is sent."""
         self.node = changed(self.node, stored=self.node.election)
 
     def draw(self, bound: int) -> int:

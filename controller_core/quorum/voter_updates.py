@@ -77,13 +77,13 @@ def _is_change(draft: Draft, level: int) -> bool:
 
 
 def _refusal(draft: Draft, message: UpgradeKRaftVersion) -> Failure | None:
-    state, present = draft.state, draft.node.history.kraft_version
+    state, current = draft.state, draft.node.history.kraft_version
     if not isinstance(state, Leader) or state.epoch != message.epoch:
         return Failure(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"This node does not lead epoch {message.epoch}.")
     if not _is_change(draft, message.level):
         return None
-    if message.level < present or state.requested_version is not None:
-        return _invalid(f"kraft.version {present} cannot become {message.level}.")
+    if message.level < current or state.requested_version is not None:
+        return _invalid(f"kraft.version {current} cannot become {message.level}.")
     voters = state.reported_voters
     if voters is None or not voters.supports(message.level):
         return _invalid(f"Not all voters have reported that they support kraft.version {message.level}.")

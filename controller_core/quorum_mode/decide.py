@@ -63,5 +63,5 @@ DECIDERS: Mapping[type, Callable[[Cluster, Any], Decision[Any]]] = {
 
 
 def decide(cluster: Cluster, event: events.Event) -> Decision[Any]:
-    """Return the decision about an event on the present state. Changes nothing."""
+    """Return the decision about an event on the current state. Changes nothing."""
     return DECIDERS[type(event)](cluster, event)

@@ -46,43 +46,43 @@ class Sessions:
     """`broker.session.timeout.ms`."""
     disconnected_timeout_ms: int
     """Time for the next heartbeat from the end of the connection on. The session does not last longer by it."""
-    _present: dict[Incarnation, _Session] = field(default_factory=dict)
+    _current: dict[Incarnation, _Session] = field(default_factory=dict)
 
     def begin(self, brokers: Iterable[Broker], now_ms: int) -> None:
         """Give every unfenced broker a whole session: this controller became active."""
-        self._present = {(broker.id, broker.epoch): _Session(now_ms) for broker in brokers if not broker.fenced}
+        self._current = {(broker.id, broker.epoch): _Session(now_ms) for broker in brokers if not broker.fenced}
 
     def hear(self, broker: int, broker_epoch: int, now_ms: int) -> None:
         """Note a heartbeat that was read now. The caller is a registered incarnation: others would fill the table."""
-        known = self._present.get((broker, broker_epoch))
+        known = self._current.get((broker, broker_epoch))
         interval_ms = 0 if known is None else now_ms - known.heard_ms
-        self._present[broker, broker_epoch] = _Session(now_ms, interval_ms)
+        self._current[broker, broker_epoch] = _Session(now_ms, interval_ms)
 
     def disconnect(self, broker: int, broker_epoch: int, now_ms: int) -> None:
         """Note that the connection of the last heartbeat ended now."""
-        if (known := self._present.get((broker, broker_epoch))) is not None:
+        if (known := self._current.get((broker, broker_epoch))) is not None:
             known.disconnected_ms = now_ms
 
     def is_valid(self, broker: int, broker_epoch: int, now_ms: int) -> bool:
         """Whether an incarnation has a session that is not over."""
-        known = self._present.get((broker, broker_epoch))
+        known = self._current.get((broker, broker_epoch))
         return known is not None and now_ms <= self._end_ms(known)
 
     def expired(self, now_ms: int) -> list[Incarnation]:
         """Remove and return the expired incarnations, the longest silent first. Each is fenced by an event of its own."""
-        over = [one for one, known in self._present.items() if now_ms > self._end_ms(known)]
-        over.sort(key=lambda one: self._present[one].heard_ms)
+        over = [one for one, known in self._current.items() if now_ms > self._end_ms(known)]
+        over.sort(key=lambda one: self._current[one].heard_ms)
         for one in over:
-            del self._present[one]
+            del self._current[one]
         return over
 
     def silence_ms(self, now_ms: int) -> dict[int, int]:
         """Return the time since the last heartbeat by broker, of those with a session."""
-        return {broker: now_ms - known.heard_ms for (broker, _), known in self._present.items()}
+        return {broker: now_ms - known.heard_ms for (broker, _), known in self._current.items()}
 
     def end(self, broker: int, broker_epoch: int) -> None:
         """Remove a session: the broker was fenced, was unregistered, or registered again."""
-        self._present.pop((broker, broker_epoch), None)
+        self._current.pop((broker, broker_epoch), None)
 
     def _end_ms(self, known: _Session) -> int:
         """Return the last time at which a session is valid."""

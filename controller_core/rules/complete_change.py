@@ -63,7 +63,7 @@ class Electing:
     """Brokers that lost unflushed records: they are not eligible any longer."""
 
 
-def present_target(cluster: Cluster, rows: IntArray) -> Target:
+def current_target(cluster: Cluster, rows: IntArray) -> Target:
     """Return the target that changes nothing itself."""
     return Target(cluster.columns.isr[rows])
 

@@ -7,7 +7,7 @@ columns, and the first leader of a new partition; this module is its plain twin.
     selector            the leader is the first of ...                    the new ISR is
     elect_offline       assignment, live and in the ISR                   the ISR's live members
       unclean           assignment, live                                  only the leader
-    elect_online        the present leader, live and in service; else as elect_offline, with the last known leader before an
+    elect_online        the current leader, live and in service; else as elect_offline, with the last known leader before an
                         unclean one
     elect_reassigned    target, live and in the ISR                       the same
     elect_preferred     only the assignment's first, live and in the ISR  the same

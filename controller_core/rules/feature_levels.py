@@ -101,9 +101,9 @@ def new_cluster_levels(
 
 
 def refused_step(
-    present: int, level: int, upgrade_type: int, reason_not_supported: Callable[[], str | None]
+    current: int, level: int, upgrade_type: int, reason_not_supported: Callable[[], str | None]
 ) -> str | None:
-    """Return why a feature may not go from its present level to another one; None if it may (FeatureControlManager.updateFeature).
+    """Return why a feature may not go from its current level to another one; None if it may (FeatureControlManager.updateFeature).
 
     >>> refused_step(2, 1, UpgradeType.SAFE_DOWNGRADE, lambda: None)
     >>> refused_step(1, 2, UpgradeType.SAFE_DOWNGRADE, lambda: None)
@@ -115,9 +115,9 @@ def refused_step(
         return "A feature version cannot be less than 0."
     if (reason := reason_not_supported()) is not None:
         return reason
-    if level < present and upgrade_type == UpgradeType.UPGRADE:
+    if level < current and upgrade_type == UpgradeType.UPGRADE:
         return "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe downgrade."
-    if level > present and upgrade_type != UpgradeType.UPGRADE:
+    if level > current and upgrade_type != UpgradeType.UPGRADE:
         return "Can't downgrade to a newer version."
     return None
 

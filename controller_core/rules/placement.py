@@ -91,16 +91,16 @@ def place_replicas(
 
 
 def place_added(
-    brokers: Racks, first_replicas: Sequence[int], present: int, added: int, replica_shift: int | None = None
+    brokers: Racks, first_replicas: Sequence[int], current: int, added: int, replica_shift: int | None = None
 ) -> IntArray:
-    """Place partitions added to a topic of `present` partitions, whose partition 0 has these replicas.
+    """Place partitions added to a topic of `current` partitions, whose partition 0 has these replicas.
 
     Kafka continues from the index of that partition's first replica among the brokers by id (or of the next higher id, or else
     of the first broker), and uses the same number as shift, as does None here. Raises PlacementError.
     """
     start_index = fixed_start_index(brokers, first_replicas[0])
     shift = start_index if replica_shift is None else replica_shift
-    return place_replicas(brokers, added, len(first_replicas), start_index, shift, start_partition_id=present)
+    return place_replicas(brokers, added, len(first_replicas), start_index, shift, start_partition_id=current)
 
 
 def fixed_start_index(brokers: Racks, first_replica: int) -> int:

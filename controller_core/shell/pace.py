@@ -99,16 +99,16 @@ class ClientPace:
 
     @property
     def is_due(self) -> bool:
-        """Whether the present step has taken its time."""
+        """Whether the current step has taken its time."""
         return self._clock() - self._began_s >= STEP_S
 
     async def step(self) -> None:
-        """End the present step: let the event loop run, for longer while the controller is busy."""
+        """End the current step: let the event loop run, for longer while the controller is busy."""
         spent_s = self._clock() - self._began_s
         await asyncio.sleep(spent_s * (URGENT_SHARE - 1) if self._is_urgent() else 0)
         self._began_s = self._clock()
 
     async def step_if_due(self) -> None:
-        """End the present step where it has taken its time."""
+        """End the current step where it has taken its time."""
         if self.is_due:
             await self.step()

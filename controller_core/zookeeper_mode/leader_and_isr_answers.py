@@ -8,7 +8,7 @@ how many at a time.
 
 A broker permanently refuses a single partition with INCONSISTENT_TOPIC_ID if it has the log of another topic of that name. Another
 replica has to lead then, but only one that accepts the partition. If all replicas refuse it (another process wrote another topic
-id to the znode), the brokers continue with their present state, and a new leader would serve no requests. The other members of the
+id to the znode), the brokers continue with their current state, and a new leader would serve no requests. The other members of the
 ISR are therefore sent the same LeaderAndIsr again: a broker checks the topic id before the leader epoch, so the response shows
 whether it accepts the partition. As soon as one does, the refused replica counts as offline (`rules.election_columns`).
 """
@@ -85,7 +85,7 @@ def _is_to_be_repeated(cluster: Cluster, row: int, broker: int, leader_epoch: in
 
 
 def newly_refused(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> dict[TopicPartition, str]:
-    """Return the new refusals that concern the present topics, with their errors."""
+    """Return the new refusals that concern the current topics, with their errors."""
     refused: dict[TopicPartition, str] = {}
     for name, error in event.refused.items():
         row = cluster.row_of(*name)
@@ -130,5 +130,5 @@ def query_other_members(
 
 
 def _is_same_topic(cluster: Cluster, event: events.LeaderAndIsrAnswered, name: TopicPartition) -> bool:
-    """Whether a response concerns the present topic, and not an earlier one of that name."""
+    """Whether a response concerns the current topic, and not an earlier one of that name."""
     return cluster.topics[name.topic].topic_id == event.topic_ids.get(name.topic)

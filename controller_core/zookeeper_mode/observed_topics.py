@@ -53,12 +53,12 @@ def decide_repair_assignments(cluster: Cluster) -> Decision[None]:
         if topic.name in cluster.deletions:
             continue
         idle = [row for row in rows if row not in cluster.moves and not _has_records(cluster, row)]
-        present = {cluster.name_of(row).partition: cluster.columns.replicas_of(row) for row in idle}
-        repaired = repair(present, cluster.controller_id, tuple(sorted(cluster.may_lead())))
+        current = {cluster.name_of(row).partition: cluster.columns.replicas_of(row) for row in idle}
+        repaired = repair(current, cluster.controller_id, tuple(sorted(cluster.may_lead())))
         # Without a broker that can replace the id there is no move to start.
-        targets = {name: target for name, target in repaired.items() if target != present[name]}
+        targets = {name: target for name, target in repaired.items() if target != current[name]}
         if targets:
-            moves[topic.name] = {name: plan_move(present[name], (), target) for name, target in targets.items()}
+            moves[topic.name] = {name: plan_move(current[name], (), target) for name, target in targets.items()}
     # A partition that was assigned only to the controller's id now has a replica that can lead.
     then = (events.RepairPartitions(frozenset(moves)),) if moves else ()
     return decision(*(changes.MovesStarted(name, of_topic) for name, of_topic in moves.items()), then=then)

@@ -118,7 +118,7 @@ def _delete_replicas(cluster: Cluster, replicas: Iterable[tuple[int, int]]) -> I
 def state_requests(
     cluster: Cluster, rows: IntArray, requests: changes.RequestsToBrokers, first_state: BoolArray | None = None
 ) -> tuple[Send, ...]:
-    """Return the requests that send the present state of rows to replicas and to all brokers."""
+    """Return the requests that send the current state of rows to replicas and to all brokers."""
     brokers = tuple(sorted(cluster.unfenced()))
     if not len(rows) or not brokers:
         return ()
@@ -131,7 +131,7 @@ def state_requests(
 def leader_and_isr_requests(
     cluster: Cluster, brokers: Iterable[int], rows: IntArray, first_state: BoolArray | None = None
 ) -> Iterator[SendLeaderAndIsr]:
-    """Return a request per broker with the present state of the rows of which it has replicas; none for a broker without any."""
+    """Return a request per broker with the current state of the rows of which it has replicas; none for a broker without any."""
     replicas = cluster.columns.replicas[rows]
     for broker in brokers:
         hosted = any_of(replicas == broker)

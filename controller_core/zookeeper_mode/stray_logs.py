@@ -51,10 +51,10 @@ def decide_replace_stale_logs(cluster: Cluster, event: events.ReplaceStaleLogs) 
 
 
 def _is_replaceable(cluster: Cluster, broker: int, name: TopicPartition) -> bool:
-    """Whether a broker's log of a partition is garbage and does not belong to the present topic.
+    """Whether a broker's log of a partition is garbage and does not belong to the current topic.
 
     The broker reported that its log has another id than the topic. A topic of that name was deleted in this term, so no topic
-    with the log's id exists. The broker is not in the ISR, so the present topic does not depend on it.
+    with the log's id exists. The broker is not in the ISR, so the current topic does not depend on it.
     """
     row = cluster.row_of(*name)
     return (
@@ -86,7 +86,7 @@ def deleted_stale_logs(cluster: Cluster, event: events.StopReplicaAnswered) -> c
 
 
 def classify_log(cluster: Cluster, broker: int, name: TopicPartition) -> LogKind:
-    """Classify one log by the present state."""
+    """Classify one log by the current state."""
     if name.topic in cluster.deletions:
         return LogKind.NOT_STRAY
     row = cluster.row_of(*name)
@@ -102,7 +102,7 @@ def classify_log(cluster: Cluster, broker: int, name: TopicPartition) -> LogKind
 
 
 def decide_stray_logs_found(cluster: Cluster, event: events.StrayLogsFound) -> Decision[None]:
-    """Delete stray logs of a broker, classified again by the present state."""
+    """Delete stray logs of a broker, classified again by the current state."""
     if not _is_registered(cluster, event.broker, event.broker_epoch):
         return decision()
     unassigned: list[tuple[TopicPartition, int]] = []

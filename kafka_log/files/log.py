@@ -283,7 +283,7 @@ class Log:
         return self.complete(pending)
 
     def begin_flush(self) -> PendingFlush:
-        """Return a flush of everything up to the present end, to be run in any thread while the log goes on."""
+        """Return a flush of everything up to the current end, to be run in any thread while the log goes on."""
         self._raise_failure()
         # On a full disk the entries are written later, and rebuilt after a crash.
         with contextlib.suppress(LogWriteError):

@@ -252,7 +252,7 @@ class PartitionLog:
         return self._flushed(self.log.flush())
 
     def begin_flush(self) -> PendingFlush:
-        """Return a flush of everything up to the present end, as Log.begin_flush."""
+        """Return a flush of everything up to the current end, as Log.begin_flush."""
         self._flush_index()
         return self.log.begin_flush()
 

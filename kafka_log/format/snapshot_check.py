@@ -29,15 +29,15 @@ class SnapshotCheck:
         """The first batch, once it is complete: it has the header, and the voters."""
         self._bad: str | None = None
         self._position = 0
-        """Where the present batch begins."""
+        """Where the current batch begins."""
         self._next_offset = 0
         self._header = bytearray()
-        """Header of the present batch, which may be incomplete."""
+        """Header of the current batch, which may be incomplete."""
         self._missing_bytes = 0
-        """Bytes of the present batch that follow what was fed, once its header is complete."""
+        """Bytes of the current batch that follow what was fed, once its header is complete."""
         self._checksum = 0
         self._kept: bytearray | None = None
-        """Content of the present batch if it is one of control records."""
+        """Content of the current batch if it is one of control records."""
         self._ends_with_footer = False
 
     def feed(self, data: bytes) -> None:

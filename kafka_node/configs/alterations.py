@@ -23,15 +23,15 @@ class AlterOperation(IntEnum):
 
 
 def altered(
-    present: Configs, resource: Body, defaults: Configs, is_list: Callable[[str], bool], *, incremental: bool
+    current: Configs, resource: Body, defaults: Configs, is_list: Callable[[str], bool], *, incremental: bool
 ) -> dict[str, str] | Failure:
-    """Return a resource's configs after a request: the present ones changed by its operations, or all replaced by its values.
+    """Return a resource's configs after a request: the current ones changed by its operations, or all replaced by its values.
 
     `defaults` has the values to which words are appended where a config is not set; `is_list` returns whether a config is a list.
     """
     if again := duplicates(each["name"] for each in resource["configs"]):
         return Failure(ErrorCode.INVALID_REQUEST, f"Error due to duplicate config keys: {', '.join(sorted(again))}")
-    configs = dict(present) if incremental else {}
+    configs = dict(current) if incremental else {}
     for each in resource["configs"]:
         name, value = each["name"], each["value"]
         operation = each["config_operation"] if incremental else AlterOperation.SET
@@ -52,9 +52,9 @@ def altered(
     return configs
 
 
-def _list_value(present: str, given: str, operation: AlterOperation) -> str:
+def _list_value(current: str, given: str, operation: AlterOperation) -> str:
     """Append words to a list, each once, or remove them from it."""
-    had = [word for word in present.split(",") if word]
+    had = [word for word in current.split(",") if word]
     words = [word for word in given.split(",") if word]
     if operation is AlterOperation.APPEND:
         return ",".join([*had, *(word for word in words if word not in had)])

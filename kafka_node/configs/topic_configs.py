@@ -42,7 +42,7 @@ class ConfigContext:
     """Settings outside a topic's config map that its validation depends on.
 
     broker_defaults: the brokers' defaults by topic config name, as text; missing ones have Kafka's default.
-    existing:        the topic's present map; ZooKeeper-mode brokers pass an empty one, which is the default here.
+    existing:        the topic's current map; ZooKeeper-mode brokers pass an empty one, which is the default here.
     remote_storage:  whether `remote.log.storage.system.enable` is true.
     zookeeper:       whether the cluster is in ZooKeeper mode, where some configs of tiered storage are refused.
     table:           the configs of the brokers' version.

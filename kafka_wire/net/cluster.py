@@ -29,7 +29,7 @@ MAX_METADATA_BROKERS = 5
 METADATA_VERSIONS = (4, 13)
 """Since version 4, a request does not create the topics that it names."""
 REQUEST_ATTEMPTS = 2
-"""For each request: the present connection may be stale, and the known controller replaced. Callers retry later ones with a backoff."""
+"""For each request: the current connection may be stale, and the known controller replaced. Callers retry later ones with a backoff."""
 BROKERS_AT_ONCE = 32
 """Brokers that are queried at the same time, which bounds memory: the sizes of 4,000 replicas are 100 kB."""
 RETRY_BACKOFF = Backoff(initial_ms=100, cap_ms=1_000)

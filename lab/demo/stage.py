@@ -49,7 +49,7 @@ class Stage:
         return None if body is None else json.loads(body)
 
     def condition(self, plural: str, name: str) -> dict[str, Any]:
-        """Read a resource's Ready condition, empty while there is none for its present generation."""
+        """Read a resource's Ready condition, empty while there is none for its current generation."""
         found = self.resource(plural, name) or {}
         status = found.get("status", {})
         if status.get("observedGeneration") != found.get("metadata", {}).get("generation"):

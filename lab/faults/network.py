@@ -48,7 +48,7 @@ class Network:
         return free_port()
 
     def add(self, name: str, port: int, target_port: int, pid: Callable[[], int]) -> None:
-        """Let others reach a process at `port`, which `reserve` returned. `pid` returns that of its present process."""
+        """Let others reach a process at `port`, which `reserve` returned. `pid` returns that of its current process."""
         self._members[name] = _Member(port, target_port, pid)
         self._loop.wait(self._listen(name))
 

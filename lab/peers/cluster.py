@@ -100,8 +100,8 @@ class KafkaCluster:
         """Return the seconds until this id (any id by default) is the controller."""
 
         def elected() -> bool:
-            present = self.controller_id()
-            return present is not None and controller_id in (None, present)
+            current = self.controller_id()
+            return current is not None and controller_id in (None, current)
 
         what = "a controller is elected" if controller_id is None else f"{controller_id} is the controller"
         return wait_until(elected, timeout_s=timeout_s, what=what)

@@ -69,7 +69,7 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Process id of the present or last run."""
+        """Process id of the current or last run."""
         if self._popen is None:
             raise LabError(f"{self.name} was never started")
         return self._popen.pid

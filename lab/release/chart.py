@@ -66,7 +66,7 @@ def package_chart(helm: Path, folder: Path, epoch_s: int) -> Path:
 
 
 def normalized(archive: bytes, epoch_s: int) -> bytes:
-    """Return a .tar.gz with the same files, sorted, with one time, owner and mode: helm writes the present time."""
+    """Return a .tar.gz with the same files, sorted, with one time, owner and mode: helm writes the current time."""
     packed = io.BytesIO()
     with (
         tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as source,

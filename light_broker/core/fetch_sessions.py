@@ -191,7 +191,7 @@ class FetchSessions:
                 if now_ms - each.created_ms > self._eviction_ms or (session.is_privileged and not each.is_privileged)
             )
             victim = min(candidates, key=lambda each: each.worth, default=None)
-            # At equal worth the present one stays.
+            # At equal worth the current one stays.
             if victim is None or (*session.worth[:2], NO_SESSION) < victim.worth:
                 return False
         assert victim is not None

@@ -26,7 +26,7 @@ class FollowerProgress(NamedTuple):
     ) -> "FollowerProgress":
         """Return the progress after a fetch from `fetch_offset`, which is the end of the follower's log.
 
-        A fetch that reaches the leader's present end is caught up now; one that reaches the leader's end at the previous fetch was caught up at
+        A fetch that reaches the leader's current end is caught up now; one that reaches the leader's end at the previous fetch was caught up at
         that time.
         """
         caught_up_ms = self.last_caught_up_ms

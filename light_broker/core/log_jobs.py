@@ -65,7 +65,7 @@ class LogManagerSettings:
 
 
 def log_manager_settings(settings: Settings) -> LogManagerSettings:
-    """Return the present settings of a broker for its logs."""
+    """Return the current settings of a broker for its logs."""
 
     def decimal(name: str) -> float:
         found = settings.value(name)

@@ -68,12 +68,12 @@ class Leader:
 Role = Leader | Follower
 
 
-def lead(present: Role | None, view: PartitionView, broker_id: int, *, end_offset: int, now_ms: int) -> Leader | None:
-    """Return the state of a partition that this broker leads; None if `view` is older than `present`."""
-    if present is not None and view.partition_epoch < present.partition_epoch:
+def lead(current: Role | None, view: PartitionView, broker_id: int, *, end_offset: int, now_ms: int) -> Leader | None:
+    """Return the state of a partition that this broker leads; None if `view` is older than `current`."""
+    if current is not None and view.partition_epoch < current.partition_epoch:
         return None
-    is_new_epoch = present is None or view.leader_epoch > present.leader_epoch
-    leader = present if isinstance(present, Leader) else None
+    is_new_epoch = current is None or view.leader_epoch > current.leader_epoch
+    leader = current if isinstance(current, Leader) else None
     known = leader.followers if leader is not None else {}
     followers = {}
     for replica in view.replicas:
@@ -89,9 +89,9 @@ def lead(present: Role | None, view: PartitionView, broker_id: int, *, end_offse
     return Leader(broker_id, view.leader_epoch, view.partition_epoch, start, Committed(tuple(view.isr)), followers)
 
 
-def follow(present: Role | None, view: PartitionView) -> Follower | None:
-    """Return the state of a partition that another broker leads, or none; None if `view` is older than `present`."""
-    if present is not None and view.partition_epoch < present.partition_epoch:
+def follow(current: Role | None, view: PartitionView) -> Follower | None:
+    """Return the state of a partition that another broker leads, or none; None if `view` is older than `current`."""
+    if current is not None and view.partition_epoch < current.partition_epoch:
         return None
     return Follower(view.leader, view.leader_epoch, view.partition_epoch)
 

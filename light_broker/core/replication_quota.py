@@ -88,8 +88,8 @@ class ReplicationQuota:
         if self.bytes_per_second == UNLIMITED:
             return False
         oldest = now_ms // WINDOW_MS - WINDOWS
-        present = {each: size for each, size in self._windows.items() if each > oldest}
-        if not present:
+        current = {each: size for each, size in self._windows.items() if each > oldest}
+        if not current:
             return False
-        elapsed_ms = max(now_ms - min(present) * WINDOW_MS, WINDOW_MS)
-        return sum(present.values()) * 1_000 > self.bytes_per_second * elapsed_ms
+        elapsed_ms = max(now_ms - min(current) * WINDOW_MS, WINDOW_MS)
+        return sum(current.values()) * 1_000 > self.bytes_per_second * elapsed_ms

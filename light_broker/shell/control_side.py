@@ -53,9 +53,9 @@ class ControlSide:
                 self._logs.reconfigure(topic)
         for topic in changed:
             self._broker.replicas.reconfigure(topic)
-        present = {topic.id for topic in view.topics.values()}
+        current = {topic.id for topic in view.topics.values()}
         self._broker.groups.topics_deleted(
-            [(topic.name, topic.id) for topic in before.topics.values() if topic.id not in present]
+            [(topic.name, topic.id) for topic in before.topics.values() if topic.id not in current]
         )
 
     async def lead(

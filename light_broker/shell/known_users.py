@@ -10,7 +10,7 @@ from kafka_wire.sasl.scram_keys import ScramCredential
 
 
 class PresentAcls:
-    """The present ACLs. Implements KnownAcls of the authorizer."""
+    """The current ACLs. Implements KnownAcls of the authorizer."""
 
     def __init__(self) -> None:
         self.acls = Acls()
@@ -23,7 +23,7 @@ class PresentAcls:
 
 
 class PresentCredentials:
-    """The present SCRAM credentials. Implements CredentialSource of the listeners."""
+    """The current SCRAM credentials. Implements CredentialSource of the listeners."""
 
     def __init__(self) -> None:
         self._credentials: Mapping[str, Mapping[str, ScramCredential]] = {}

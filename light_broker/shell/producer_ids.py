@@ -6,7 +6,7 @@ from light_broker.control.port import ControlPlane, ProducerIdBlock
 
 
 class ProducerIds:
-    """The present block of producer ids."""
+    """The current block of producer ids."""
 
     def __init__(self, control: ControlPlane) -> None:
         self._control = control

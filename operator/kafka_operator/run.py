@@ -79,7 +79,7 @@ def run(settings: OperatorSettings) -> int:
         _reexec()
     except asyncio.CancelledError:
         return EXIT_OK
-    except Exception:  # whatever the cause, the container is restarted and continues from the present state
+    except Exception:  # whatever the cause, the container is restarted and continues from the current state
         log.exception("Operator failed")
         return EXIT_FAILED
     log.info("Operator stopped")

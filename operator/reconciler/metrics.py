@@ -64,7 +64,7 @@ class ReconciliationMetrics:
 
 
 class ResourceMetrics:
-    """Metrics of the present state of resources."""
+    """Metrics of the current state of resources."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.resources = Gauge("steward_resources", "Number of known resources.", KIND, registry=registry)

@@ -66,7 +66,7 @@ def manifest(package: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.helm
 def test_two_packages_of_the_chart_are_equal(package: Path, tmp_path: Path) -> None:
-    """Helm itself writes the present time into each."""
+    """Helm itself writes the current time into each."""
     assert package_chart(helm(), tmp_path, COMMIT_TIME_S).read_bytes() == package.read_bytes()
 
 

@@ -158,7 +158,7 @@ async def throttle(admin: KafkaAdmin, broker_id: int, rate: str) -> None:
 
 @pytest.mark.shows("F44")
 async def test_a_replica_moves_between_directories_and_a_cancelled_move_leaves_it(held: Held) -> None:
-    """AlterReplicaLogDirs with the present directory deletes the future log (ReplicaManager.alterReplicaLogDirs)."""
+    """AlterReplicaLogDirs with the current directory deletes the future log (ReplicaManager.alterReplicaLogDirs)."""
     held.create("moved", partitions=1)
     await asyncio.to_thread(Stock(held.cluster.bootstrap()).fill, "moved", 20)
     name, broker_id = Partition("moved", 0), held.leaders("moved")[0]

@@ -67,7 +67,7 @@ def keyed(
 
 
 def steps_of(session: Session, drawn: tuple[Any, ...], dirty: int) -> list[tuple[Any, ...]]:
-    """Return the steps for a log in its present state, and the first dirty offset."""
+    """Return the steps for a log in its current state, and the first dirty offset."""
     name, *arguments = drawn
     if name == "keyed":
         keys, producer_id, transactional, codec = arguments

@@ -39,7 +39,7 @@ STEPS = st.lists(DATA | MARKERS | PLAIN | PLAIN | PLAIN | OTHERS, min_size=5, ma
 
 
 def step_of(session: Session, drawn: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a step for a log in its present state."""
+    """Return a step for a log in its current state."""
     log, (name, *arguments) = session.log, drawn
     if name == "plain":
         count, size, shift, epoch = arguments

@@ -93,9 +93,9 @@ class FakeServer:
 async def test_changed_settings_apply_while_the_process_runs() -> None:
     """DynamicBrokerConfig: limits of all nodes and of this one; a listener's own limit in the file stays."""
     file = Settings(1, {"max.connections": "9", "listener.name.own.max.connections": "3"})
-    present = listener_limits(file, ("PLAINTEXT", "OWN"))
+    current = listener_limits(file, ("PLAINTEXT", "OWN"))
     plain, own = FakeServer(), FakeServer()
-    dynamic = DynamicLimits(present, {"PLAINTEXT": plain, "OWN": own})
+    dynamic = DynamicLimits(current, {"PLAINTEXT": plain, "OWN": own})
 
     dynamic.follow(file.with_dynamic({"max.connections": "8"}, {"max.connections.per.ip": "2"}))
     await until(lambda: bool(plain.found))
@@ -103,17 +103,17 @@ async def test_changed_settings_apply_while_the_process_runs() -> None:
     await until(lambda: len(plain.found) == 2)
 
     assert (plain.found, own.found) == ([8, 7], [3, 3])
-    assert (present.quotas.max_connections, present.quotas.max_per_address) == (7, 2**31 - 1)
+    assert (current.quotas.max_connections, current.quotas.max_per_address) == (7, 2**31 - 1)
 
 
 async def test_settings_that_no_limit_can_have_are_logged_and_change_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """A broker accepts them: whether a host is known may differ between nodes."""
     file = Settings(1, {"max.connections": "9"})
-    present, server = listener_limits(file, ("PLAINTEXT",)), FakeServer()
-    dynamic = DynamicLimits(present, {"PLAINTEXT": server})
+    current, server = listener_limits(file, ("PLAINTEXT",)), FakeServer()
+    dynamic = DynamicLimits(current, {"PLAINTEXT": server})
 
     dynamic.follow(file.with_dynamic({OVERRIDES: "no host:5"}, {}))
     await until(lambda: bool(caplog.records))
 
     assert [record.message for record in caplog.records] == ["Limits of connections did not change"]
-    assert (present.quotas.max_connections, server.found) == (9, [])
+    assert (current.quotas.max_connections, server.found) == (9, [])

@@ -25,7 +25,7 @@ LISTENER = {
 }
 
 
-async def test_metrics_have_kafkas_names_and_the_present_values() -> None:
+async def test_metrics_have_kafkas_names_and_the_current_values() -> None:
     """A connection that waits for a Produce request, and one that is rejected (SocketServer, RequestChannel, ConnectionQuotas)."""
     gate = asyncio.Event()
 

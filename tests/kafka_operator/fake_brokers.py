@@ -205,7 +205,7 @@ class FakeBrokers:
         )
 
     def _move_log_dir(self, broker: int, partition: Partition, path: str) -> Failure | None:
-        """As ReplicaManager.alterReplicaLogDirs: another directory replaces the future log, the present one removes it."""
+        """As ReplicaManager.alterReplicaLogDirs: another directory replaces the future log, the current one removes it."""
         if broker not in self.broker_ids or broker in self.silent:
             return _away(broker)
         if partition in self.refuse_partitions:
@@ -216,8 +216,8 @@ class FakeBrokers:
         if not directory.online:
             return Failure(56, "KAFKA_STORAGE_ERROR", f"Log directory {path} is offline")
         self.settle_dirs()
-        key, present = (broker, partition), self.futures.get((broker, partition))
-        if present is not None and present.path == path:
+        key, current = (broker, partition), self.futures.get((broker, partition))
+        if current is not None and current.path == path:
             return None
         self.futures.pop(key, None)
         if self.dir_of(broker, partition) != path:

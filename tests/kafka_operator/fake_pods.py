@@ -94,8 +94,8 @@ class FakePods:
         await self._called()
         assert namespace == "shop"
         ordinal = pod.node_id - 1
-        present = self.pods.get(ordinal)
-        if present is None or present["metadata"]["uid"] != pod.uid:
+        current = self.pods.get(ordinal)
+        if current is None or current["metadata"]["uid"] != pod.uid:
             raise ConflictError(pod.name)
         self.deleted.append(pod.name)
         self._spawn(self._replace(ordinal))

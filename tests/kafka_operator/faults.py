@@ -119,10 +119,10 @@ class StaleKube(FakeKube):
         self._lists = 0
 
     async def list_objects(self, kind: Kind, namespace: str | None) -> Listing:
-        present = await super().list_objects(kind, namespace)
+        current = await super().list_objects(kind, namespace)
         self._lists += 1
         if self._lists % 2:
-            return present
+            return current
         now_s = asyncio.get_running_loop().time()
         _, version, objects = [item for item in self._history if item[0] <= now_s - STALE_S or item[0] == 0][-1]
         found: list[RawObject] = [

@@ -50,24 +50,24 @@ async def hosting(
     """
     view = view_of(*(topics or (topic_view("orders"),)), brokers=brokers)
     control = FixedControl(view)
-    present: list[Broker] = []
+    current: list[Broker] = []
     logs = LogManager(
         [folder],
         LogManagerSettings(),
         cluster_id=CLUSTER_ID,
         node_id=1,
         partition_settings=lambda _: settings or PartitionSettings(),
-        on_failed_directory=lambda failed: present[0].replicas.log_directory_failed(
+        on_failed_directory=lambda failed: current[0].replicas.log_directory_failed(
             [TopicPartition(*each) for each in failed.partitions]
         ),
-        high_watermarks=lambda: present[0].replicas.high_watermarks() if present else {},
+        high_watermarks=lambda: current[0].replicas.high_watermarks() if current else {},
         clock=lambda: NOW_MS / 1000,
     )
     replicas = ReplicaManager(
         1,
         logs,
         control,
-        view=lambda: present[0].view,
+        view=lambda: current[0].view,
         isr_rules=lambda _: rules or IsrRules(),
         clock=clock,
     )
@@ -82,12 +82,12 @@ async def hosting(
         groups=GroupCoordinators(
             replicas,
             groups or GroupSettings(initial_rebalance_delay_ms=0),
-            view=lambda: present[0].view,
+            view=lambda: current[0].view,
             clock=wall_clock,
         ),
         guard=guard,
     )
-    present.append(broker)
+    current.append(broker)
     await logs.open_all()
     for topic in view.topics.values():
         for number, state in enumerate(topic.partitions):

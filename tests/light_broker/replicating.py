@@ -46,7 +46,7 @@ FETCHING = ReplicaFetchSettings(max_wait_ms=50, backoff_ms=10)
 
 @dataclass(eq=False)
 class Controller:
-    """The controller of the cluster: it has one partition, and accepts each ISR of its leader with present epochs."""
+    """The controller of the cluster: it has one partition, and accepts each ISR of its leader with current epochs."""
 
     rules: IsrRules = field(default_factory=IsrRules)
     state: PartitionView = field(default_factory=lambda: PartitionView((1, 2, 3), (1, 2, 3), 1, 0, 0))
@@ -97,8 +97,8 @@ class Controller:
             return IsrAnswer(ErrorCode.FENCED_LEADER_EPOCH)
         if proposal.partition_epoch != state.partition_epoch:
             return IsrAnswer(ErrorCode.INVALID_UPDATE_VERSION)
-        present = {each.id: each.epoch for each in self.brokers.values()}
-        if any(present.get(member.broker_id) != member.broker_epoch for member in proposal.isr):
+        current = {each.id: each.epoch for each in self.brokers.values()}
+        if any(current.get(member.broker_id) != member.broker_epoch for member in proposal.isr):
             return IsrAnswer(ErrorCode.INELIGIBLE_REPLICA)
         isr = tuple(member.broker_id for member in proposal.isr)
         self.state = replace(state, isr=isr, partition_epoch=state.partition_epoch + 1)
@@ -190,7 +190,7 @@ class Cluster:
         controller = self.controller
         epoch = controller.epochs[broker_id] = controller.epochs.get(broker_id, 100 * broker_id) + 1
         control = _Control(controller, epoch)
-        present: list[Broker] = []
+        current: list[Broker] = []
         folder = self.folder / f"broker-{broker_id}"
         logs = LogManager(
             [folder],
@@ -198,11 +198,11 @@ class Cluster:
             cluster_id=CLUSTER_ID,
             node_id=broker_id,
             partition_settings=lambda _: self.log_settings,
-            on_failed_directory=lambda failed: present[0].replicas.log_directory_failed(failed.partitions),
-            high_watermarks=lambda: present[0].replicas.high_watermarks() if present else {},
+            on_failed_directory=lambda failed: current[0].replicas.log_directory_failed(failed.partitions),
+            high_watermarks=lambda: current[0].replicas.high_watermarks() if current else {},
         )
         replicas = ReplicaManager(
-            broker_id, logs, control, view=lambda: present[0].view, isr_rules=lambda _: controller.rules
+            broker_id, logs, control, view=lambda: current[0].view, isr_rules=lambda _: controller.rules
         )
         broker = Broker(
             settings=Settings(broker_id),
@@ -212,9 +212,9 @@ class Cluster:
             replicas=replicas,
             producer_ids=ProducerIds(control),
             fetch_sessions=FetchSessions(),
-            groups=GroupCoordinators(replicas, GroupSettings(), view=lambda: present[0].view),
+            groups=GroupCoordinators(replicas, GroupSettings(), view=lambda: current[0].view),
         )
-        present.append(broker)
+        current.append(broker)
         await logs.open_all()
         started = asyncio.Event()
         started.set()

@@ -22,8 +22,8 @@ def requests(draw: st.DrawFn, *, racks: bool | None = None, loads: bool | None =
     with_racks = draw(st.booleans()) if racks is None else racks
     names = st.sampled_from(["a", "b", "c", "d"])
     brokers: Racks = {broker: draw(names) if with_racks else None for broker in range(count)}
-    present = draw(st.integers(1, count))
-    lists = st.lists(st.integers(0, present - 1), min_size=1, max_size=3, unique=True)
+    current = draw(st.integers(1, count))
+    lists = st.lists(st.integers(0, current - 1), min_size=1, max_size=3, unique=True)
     replicas = draw(st.lists(lists, min_size=1, max_size=25))
     with_loads = draw(st.booleans()) if loads is None else loads
     drawn = draw(st.lists(st.integers(0, 1000), min_size=len(replicas), max_size=len(replicas)))

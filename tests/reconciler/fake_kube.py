@@ -282,11 +282,11 @@ class FakeKube:
             self.watcher(WatchEvent(event, key.kind, copied(held)))
 
 
-def _merged(present: Any, patch: Any) -> Any:
+def _merged(current: Any, patch: Any) -> Any:
     """Merge a patch (RFC 7386): objects member by member, None takes away, all else replaces."""
     if not isinstance(patch, dict):
         return copied(patch)
-    merged = dict(present) if isinstance(present, dict) else {}
+    merged = dict(current) if isinstance(current, dict) else {}
     for name, value in patch.items():
         if value is None:
             merged.pop(name, None)

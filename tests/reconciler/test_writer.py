@@ -68,7 +68,7 @@ async def test_where_a_topic_comes_from_is_noted_with_the_claim() -> None:
 
 
 async def test_a_status_decided_on_an_old_version_is_not_written() -> None:
-    """409: the present state is read, and the decision made again."""
+    """409: the current state is read, and the decision made again."""
     place = Place()
     topic = place.have()
     place.kube.touch(topic.key)

@@ -46,16 +46,16 @@ class AclService:
     async def add(self, bindings: Iterable[acl.Binding]) -> dict[acl.Binding, Outcome]:
         """Add bindings, one write per pattern. Returns the outcome of each binding."""
 
-        def add(added: frozenset[acl.Entry], present: frozenset[acl.Entry]) -> frozenset[acl.Entry]:
-            return present | added
+        def add(added: frozenset[acl.Entry], current: frozenset[acl.Entry]) -> frozenset[acl.Entry]:
+            return current | added
 
         return await self._change(bindings, add)
 
     async def remove(self, bindings: Iterable[acl.Binding]) -> dict[acl.Binding, Outcome]:
         """Remove bindings, one write per pattern. A binding that does not exist counts as removed."""
 
-        def remove(removed: frozenset[acl.Entry], present: frozenset[acl.Entry]) -> frozenset[acl.Entry]:
-            return present - removed
+        def remove(removed: frozenset[acl.Entry], current: frozenset[acl.Entry]) -> frozenset[acl.Entry]:
+            return current - removed
 
         return await self._change(bindings, remove)
 

@@ -131,9 +131,9 @@ def refuse_changed_replication_factors(cluster: Cluster, targets: Targets) -> di
         if target is None or row is None:
             continue
         move = cluster.moves.get(row)
-        present = len(cluster.columns.replicas_of(row) if move is None else move.origin)
-        if len(target) != present:
-            message = f"The replication factor is changed from {present} to {len(target)}"
+        current = len(cluster.columns.replicas_of(row) if move is None else move.origin)
+        if len(target) != current:
+            message = f"The replication factor is changed from {current} to {len(target)}"
             refused[partition] = Failure(ErrorCode.INVALID_REPLICATION_FACTOR, message)
     return refused
 

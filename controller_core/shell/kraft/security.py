@@ -45,14 +45,14 @@ class ImageScramUsers:
 
     async def shapes(self, mechanism: str) -> Mapping[CredentialShape, int]:
         """Count the users' credentials by shape."""
-        present = self._controller.committed_image.scram_credentials
-        if self._counted[0] is not present:
+        current = self._controller.committed_image.scram_credentials
+        if self._counted[0] is not current:
             names = {each.type_id: each.name for each in SCRAM_MECHANISMS.values()}
             shapes: dict[str, Counter[CredentialShape]] = {name: Counter() for name in names.values()}
-            for (type_id, _), record in present.items():
+            for (type_id, _), record in current.items():
                 if type_id in names:
                     shapes[names[type_id]][shape_of(scram_credential(record))] += 1
-            self._counted = (present, shapes)
+            self._counted = (current, shapes)
         return self._counted[1].get(mechanism, {})
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from random import SystemRandom
 
 from controller_core.shell.front.handler import RequestHandler
-from controller_core.shell.kraft.admin.describe_configs import present_settings
+from controller_core.shell.kraft.admin.describe_configs import current_settings
 from controller_core.shell.kraft.admin.security_table import SERVED as SECURITY_SERVED
 from controller_core.shell.kraft.admin.topics_table import SERVED as TOPICS_SERVED
 from controller_core.shell.kraft.admin.topics_table import topic_handlers
@@ -95,7 +95,7 @@ class KRaftStateMachine:
         ):  # Mostly the same objects: an image shares with the one before what has not changed.
             return
         self._own_configs = configs
-        self._change_settings(present_settings(self._file, image))
+        self._change_settings(current_settings(self._file, image))
 
     def start(self) -> None:
         """Begin to apply the log."""

@@ -158,7 +158,7 @@ class MetadataLog:
         self._log.assign_epoch(epoch)
 
     def begin_flush(self) -> PendingFlush:
-        """Return a flush of everything up to the present end; see `Log.begin_flush`."""
+        """Return a flush of everything up to the current end; see `Log.begin_flush`."""
         return self._log.begin_flush()
 
     def complete(self, pending: PendingFlush) -> int:

@@ -11,7 +11,7 @@ from controller_core.quorum.ready import Appended, Ready
 from controller_core.quorum.states import Candidate, Follower, Leader, Prospective, State
 
 WINDOW_MS = 30_000
-"""Length of a window (metrics.sample.window.ms); a value has the present window and the one before it."""
+"""Length of a window (metrics.sample.window.ms); a value has the current window and the one before it."""
 
 KEPT_MS = 2 * WINDOW_MS
 

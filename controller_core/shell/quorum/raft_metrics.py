@@ -118,7 +118,7 @@ class RaftMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._state = Gauge(
-            f"{PREFIX}_current_state", "State of the node: 1 for its present one.", ["state"], registry=registry
+            f"{PREFIX}_current_state", "State of the node: 1 for its current one.", ["state"], registry=registry
         )
         self._voted_directory = Gauge(
             f"{PREFIX}_current_vote_directory_id",
@@ -132,9 +132,9 @@ class RaftMetrics:
 
     def update(self, node: Node) -> None:
         """Set the gauges of the node's state."""
-        present = state_name(node)
+        current = state_name(node)
         for state in STATES:
-            self._state.labels(state).set(state == present)
+            self._state.labels(state).set(state == current)
         for name, value in values(node).items():
             self._gauges[name].set(value)
         self._voted_directory.clear()

@@ -117,7 +117,7 @@ async def _upgrade(driver: Driver, epoch: int, level: int, *, validate_only: boo
     return None
 
 
-def refusal(present: int, level: int, upgrade_type: int) -> str | None:
+def refusal(current: int, level: int, upgrade_type: int) -> str | None:
     """Return why a level of kraft.version is refused before the voters are considered; None if it is not.
 
     >>> refusal(1, 0, UpgradeType.SAFE_DOWNGRADE)
@@ -126,7 +126,7 @@ def refusal(present: int, level: int, upgrade_type: int) -> str | None:
     """
     versions = f"{ALL_VERSIONS.minimum}-{ALL_VERSIONS.maximum}"
     unsupported = None if level in ALL_VERSIONS else f"This controller only supports versions {versions}."
-    reason = refused_step(present, level, upgrade_type, lambda: unsupported)
-    if reason is None and level != present and upgrade_type != UpgradeType.UPGRADE:
+    reason = refused_step(current, level, upgrade_type, lambda: unsupported)
+    if reason is None and level != current and upgrade_type != UpgradeType.UPGRADE:
         return "Can't downgrade the version of this feature."
     return reason

@@ -219,7 +219,7 @@ class NotificationPurger:
         self._first_seen: dict[Notification, float] = {}
 
     def expired(self, present: Collection[Notification]) -> list[Notification]:
-        """Return those of the present notifications that are to be deleted now, the oldest first; forget those that are not present."""
+        """Return those of the current notifications that are to be deleted now, the oldest first; forget those that are not present."""
         now = self._clock()
         self._first_seen = {each: self._first_seen.get(each, now) for each in present}
         old = [each for each, first_seen in self._first_seen.items() if now - first_seen > MAX_AGE_S]

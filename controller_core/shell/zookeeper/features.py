@@ -62,15 +62,15 @@ async def _update(
         if epoch is None or formats.decode_controller_epoch(epoch.data) != controller_epoch:
             return Attempt([], NOT_CONTROLLER)
         # The first controller of Kafka 2.7 or later creates the znode, without features.
-        present = formats.FinalizedFeatures() if feature is None else formats.decode_features(feature.data)
-        if present.status is formats.FeatureStatus.DISABLED:
+        current = formats.FinalizedFeatures() if feature is None else formats.decode_features(feature.data)
+        if current.status is formats.FeatureStatus.DISABLED:
             return Attempt([], DISABLED)
         supported = [_supported(*each) for each in zip(brokers, registrations, strict=True)]
-        levels, outcomes = update_features(updates, present.levels, supported)
-        if validate_only or levels == present.levels:
+        levels, outcomes = update_features(updates, current.levels, supported)
+        if validate_only or levels == current.levels:
             return Attempt([], outcomes)
         fence = Check(paths.CONTROLLER_EPOCH, epoch.version)
-        return Attempt([fence, _write(feature, present, levels)], outcomes)
+        return Attempt([fence, _write(feature, current, levels)], outcomes)
 
     outcomes, ended = await optimistic_update(session, attempt, _is_retried)
     if isinstance(ended, Committed):
@@ -85,8 +85,8 @@ async def _is_retried(ended: MultiResult) -> bool:
     return isinstance(ended, Refused) and ended.index != FENCE
 
 
-def _write(feature: Node | None, present: formats.FinalizedFeatures, levels: Levels) -> Operation:
-    data = formats.encode_features(formats.FinalizedFeatures(formats.FeatureStatus.ENABLED, levels, present.version))
+def _write(feature: Node | None, current: formats.FinalizedFeatures, levels: Levels) -> Operation:
+    data = formats.encode_features(formats.FinalizedFeatures(formats.FeatureStatus.ENABLED, levels, current.version))
     if feature is None:
         return Create(paths.FEATURE, data)
     return SetData(paths.FEATURE, data, feature.version)

@@ -60,8 +60,8 @@ async def create_features(store: Store) -> None:
     Brokers then report finalized features of epoch 0 instead of none. An existing znode is not changed: it was written for the
     brokers' inter.broker.protocol.version, which the controller does not know.
     """
-    (present,) = await store.nodes_of([paths.FEATURE])
-    if present is None:
+    (current,) = await store.nodes_of([paths.FEATURE])
+    if current is None:
         await store.transact([Create(paths.FEATURE, formats.encode_features(formats.FinalizedFeatures()))])
 
 

@@ -73,7 +73,7 @@ class Store:
         self.pace = Pace()
         """Steps of the active term's long computations: those of writes and those of the controller's loop."""
         self.versions = ZnodeVersions()
-        """Versions of the znodes of the present state; only the store and loading change them."""
+        """Versions of the znodes of the current state; only the store and loading change them."""
         self.unreadable = UnreadableTopics()
         self._deliver: Deliver = _discard
         self._session = session

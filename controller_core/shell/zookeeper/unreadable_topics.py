@@ -38,7 +38,7 @@ class UnreadableTopics:
         self._add(found.unreadable)
 
     def keep(self, present: Iterable[str]) -> None:
-        """Forget topics that are not in `present`: their znodes were deleted."""
+        """Forget topics that are not in `current`: their znodes were deleted."""
         names = set(present)
         self._found = {name: found for name, found in self._found.items() if name in names}
 

@@ -72,7 +72,7 @@ class Repair:
 
 
 def repair_of(snapshot: Snapshot, scenario: Scenario, leader: IntArray) -> Repair:
-    """Return the repair; `leader` are the leaders after a loss or a drain, and the present ones for a removal.
+    """Return the repair; `leader` are the leaders after a loss or a drain, and the current ones for a removal.
 
     ValueError for a cluster beyond the limits of the planner.
     """

@@ -172,7 +172,7 @@ class KRaftControl:
 
     @property
     def view(self) -> MetadataView:
-        """The present metadata."""
+        """The current metadata."""
         return self._views.view
 
     # Start and end

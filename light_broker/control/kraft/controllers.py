@@ -31,7 +31,7 @@ ASK_AGAIN = {ErrorCode.NOT_CONTROLLER, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 
 
 class Controllers:
-    """Connections to controllers, and the present leader."""
+    """Connections to controllers, and the current leader."""
 
     def __init__(self, voters: Mapping[int, Address], servers: tuple[Address, ...], settings: NodeSettings) -> None:
         """Connect to none yet. `voters` are the static ones by id, `servers` those to ask while no leader is known."""

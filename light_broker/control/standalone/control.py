@@ -65,7 +65,7 @@ NO_AUTHORIZER = Failure(ErrorCode.SECURITY_DISABLED, "No Authorizer is configure
 
 
 class StandaloneControl:
-    """Implements ControlPlane. `broker` describes this broker for clients, `settings` returns its present settings."""
+    """Implements ControlPlane. `broker` describes this broker for clients, `settings` returns its current settings."""
 
     def __init__(
         self,
@@ -271,11 +271,11 @@ class StandaloneControl:
 
     async def add(self, bindings: Iterable[acl.Binding]) -> Mapping[acl.Binding, Outcome]:
         """Add ACLs (AclChanges)."""
-        return await self._change_acls(bindings, lambda present, given: present | given)
+        return await self._change_acls(bindings, lambda current, given: current | given)
 
     async def remove(self, bindings: Iterable[acl.Binding]) -> Mapping[acl.Binding, Outcome]:
         """Remove ACLs (AclChanges)."""
-        return await self._change_acls(bindings, lambda present, given: present - given)
+        return await self._change_acls(bindings, lambda current, given: current - given)
 
     async def _change_acls(
         self,

@@ -25,7 +25,7 @@ class StateFileError(Exception):
 
 
 class StateFile:
-    """The file, and its present content. Created by `open_state_file`."""
+    """The file, and its current content. Created by `open_state_file`."""
 
     def __init__(self, path: Path, state: State) -> None:
         self._path = path

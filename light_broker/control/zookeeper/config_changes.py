@@ -105,23 +105,23 @@ class ConfigChanges:
         notification = Create(paths.CONFIG_CHANGE_PREFIX, formats.encode_config_change(entity), sequential=True)
         return await self.session.multi([write, notification])
 
-    def _topic_configs(self, present: dict[str, str], resource: Body, incremental: bool) -> dict[str, str] | Failure:
+    def _topic_configs(self, current: dict[str, str], resource: Body, incremental: bool) -> dict[str, str] | Failure:
         defaults = {each: topic_text(each, {}, self.settings) for each in TOPIC_CONFIGS}
-        configs = altered(present, resource, defaults, _is_list, incremental=incremental)
+        configs = altered(current, resource, defaults, _is_list, incremental=incremental)
         if isinstance(configs, Failure):
             return configs
         # Names of Kafka 3.9 that Kafka 4 no longer has may be there already; a request cannot set them.
-        known = {name: text for name, text in configs.items() if name in TOPIC_CONFIGS or name not in present}
+        known = {name: text for name, text in configs.items() if name in TOPIC_CONFIGS or name not in current}
         return config_failure(known, self.settings) or configs
 
 
-def _broker_configs(present: dict[str, str], resource: Body, incremental: bool) -> dict[str, str] | Failure:
+def _broker_configs(current: dict[str, str], resource: Body, incremental: bool) -> dict[str, str] | Failure:
     defaults = {each: setting.default or "" for each, setting in SETTINGS.items()}
-    configs = altered(present, resource, defaults, _is_list, incremental=incremental)
+    configs = altered(current, resource, defaults, _is_list, incremental=incremental)
     if isinstance(configs, Failure):
         return configs
     for name, text in configs.items():
-        if present.get(name) == text:
+        if current.get(name) == text:
             continue
         setting = dynamic_setting(name)
         if setting is None:

@@ -26,7 +26,7 @@ CREATE_TOPICS_VERSIONS = (2, 7)
 
 
 class ControllerClient:
-    """A connection to the present controller. `view` returns the metadata, `broker_epoch` the epoch of this broker."""
+    """A connection to the current controller. `view` returns the metadata, `broker_epoch` the epoch of this broker."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class ControllerClient:
             ) from failure
 
     async def _controller(self) -> Node:
-        """Return the connection to the present controller. Raises ControlPlaneError."""
+        """Return the connection to the current controller. Raises ControlPlaneError."""
         view = self._view()
         known = view.brokers.get(view.controller_id)
         at = None if known is None else known.endpoints.get(self._listener)

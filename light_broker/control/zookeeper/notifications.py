@@ -49,10 +49,10 @@ class Notifications:
                 self._unwatched.add(parent)
                 self._fired.set()
                 raise
-            present = frozenset(names or ())
-            if added := present - self._seen[parent]:
+            current = frozenset(names or ())
+            if added := current - self._seen[parent]:
                 found[parent] = sorted(added)
-            self._seen[parent] = present
+            self._seen[parent] = current
         return found
 
     def _on_event(self, parent: str, _: WatchEvent | None) -> None:

@@ -72,7 +72,7 @@ def with_partitions(
 ) -> MetadataView | None:
     """Return the metadata with partitions of a LeaderAndIsr request, which precedes UpdateMetadata; None if they are known.
 
-    A partition of the present topic whose epochs are not higher than the known ones stays as it is.
+    A partition of the current topic whose epochs are not higher than the known ones stays as it is.
     """
     known = view.topics.get(name)
     if known is not None and topic_id not in {NO_TOPIC_ID, known.id}:
@@ -91,7 +91,7 @@ def with_partitions(
 
 
 def with_topic_ids(view: MetadataView) -> MetadataView:
-    """Return the metadata with the names of the present topics by their ids."""
+    """Return the metadata with the names of the current topics by their ids."""
     return replace(view, topic_names_by_id=_names_by_id(view.topics.values()))
 
 

@@ -98,7 +98,7 @@ def _add(draft: Draft, event: JoinGroup, member_id: str) -> None:
 
 
 def _join_again(draft: Draft, event: JoinGroup) -> None:
-    """Let a member join again. Without a change the answer is that of the present generation."""
+    """Let a member join again. Without a change the answer is that of the current generation."""
     group = draft.group
     member = group.members[event.member_id]
     changed = member.protocols != event.protocols

@@ -77,8 +77,8 @@ class CommittedOffsets:
             self._close(place)
             if commits:
                 group_id, topic, partition = place
-                present = self._by_group.get(group_id, {}).get(topic, {}).get(partition)
-                if present is None or present.record_offset < commit.record_offset:
+                current = self._by_group.get(group_id, {}).get(topic, {}).get(partition)
+                if current is None or current.record_offset < commit.record_offset:
                     self._put(place, commit)
         return tuple({group_id: None for group_id, _, _ in ended}) if commits else ()
 

@@ -152,7 +152,7 @@ def _begin_empty_generation(draft: Draft) -> None:
 
 
 def joined_generation(group: Group, member_id: str) -> Joined:
-    """Return the answer to JoinGroup in the present generation; only the leader gets the members."""
+    """Return the answer to JoinGroup in the current generation; only the leader gets the members."""
     return Joined(
         member_id=member_id,
         generation=group.generation,

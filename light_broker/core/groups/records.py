@@ -13,7 +13,7 @@ from kafka_wire.codec import CodecError, decode, encode
 from light_broker.core.groups.states import Group
 
 LEGACY_OFFSET_COMMIT = 0
-"""Type of an offset that Kafka 0.8 wrote; its fields are those of the present type."""
+"""Type of an offset that Kafka 0.8 wrote; its fields are those of the current type."""
 OFFSET_COMMIT = 1
 GROUP_METADATA = 2
 
@@ -105,7 +105,7 @@ def empty_group(group: Group) -> GroupRecord:
 
 
 def generation_of(group: Group, assignments: dict[str, bytes]) -> GroupRecord:
-    """Return the record of the present generation with assignments by member id."""
+    """Return the record of the current generation with assignments by member id."""
     members = tuple(
         StoredMember(
             member.id,

@@ -52,11 +52,11 @@ class InitialDelay:
     """Wait for further members of a group that had none (group.initial.rebalance.delay.ms)."""
 
     delay_ms: int
-    """The present wait."""
+    """The current wait."""
     remaining_ms: int
     """Time by which the wait may still be extended."""
     has_new_member: bool = False
-    """Whether a member joined during the present wait, which extends it."""
+    """Whether a member joined during the current wait, which extends it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class GroupCoordinators:
         view: Callable[[], MetadataView],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Begin without partitions. `view` returns the present metadata, `clock` the time of day in seconds."""
+        """Begin without partitions. `view` returns the current metadata, `clock` the time of day in seconds."""
         self.settings = settings
         self._replicas = replicas
         self._view = view

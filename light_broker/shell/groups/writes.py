@@ -49,7 +49,7 @@ class GroupWrites:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def wait(self) -> None:
-        """Return when the present writes have their results."""
+        """Return when the current writes have their results."""
         if self._outcomes:
             await asyncio.wait(self._outcomes.values())
 

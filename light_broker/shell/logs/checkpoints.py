@@ -36,8 +36,8 @@ class LogCheckpoints:
         self, offsets: Callable[[], Offsets], write: Callable[[Path, Mapping[TopicPartition, int]], None]
     ) -> Coalesced:
         async def replace() -> None:
-            present = offsets()
-            await self._directory.run(lambda: write(self._directory.path, present))
+            current = offsets()
+            await self._directory.run(lambda: write(self._directory.path, current))
 
         return Coalesced(replace)
 
@@ -61,8 +61,8 @@ class LogCheckpoints:
 
     def _cleaned(self) -> Offsets:
         directory = self._directory
-        present = directory.logs.keys() | directory.unreadable.keys()
-        return {partition: at for partition, at in directory.stored.cleaned.items() if partition in present}
+        current = directory.logs.keys() | directory.unreadable.keys()
+        return {partition: at for partition, at in directory.stored.cleaned.items() if partition in current}
 
     def _with_unreadable(self, stored: Mapping[TopicPartition, int], found: Offsets) -> Offsets:
         """Keep the offsets of logs that cannot be opened: they may be repaired."""

@@ -40,9 +40,9 @@ class CleanedLogs(Protocol):
     settings: LogManagerSettings
 
     def online_logs(self) -> list[ManagedLog]:
-        """Return the present logs."""
+        """Return the current logs."""
 
-    def present_high_watermarks(self) -> dict[TopicPartition, int]:
+    def current_high_watermarks(self) -> dict[TopicPartition, int]:
         """Return their high watermarks."""
 
     def fail(self, directory: LogDirectory, error: BaseException) -> None:
@@ -197,7 +197,7 @@ class LogCleaner:
         parts: dict[TopicPartition, DirtyPart] = {}
         found: dict[TopicPartition, ManagedLog] = {}
         self.max_dirty_ratio = 0.0
-        high_watermarks = self._logs.present_high_watermarks()
+        high_watermarks = self._logs.current_high_watermarks()
         async for logs in slices(self._logs.online_logs()):
             for each in logs:
                 part = self._dirty_part(*each, high_watermarks) if self._may_clean(*each) else None
@@ -232,7 +232,7 @@ class LogCleaner:
             prepare_cleaning,
             opened,
             directory.stored.cleaned.get(partition),
-            high_watermark=min(self._logs.present_high_watermarks().get(partition, 0), opened.end_offset),
+            high_watermark=min(self._logs.current_high_watermarks().get(partition, 0), opened.end_offset),
             max_keys=self._max_keys(),
         )
         task = self._examined(partition, directory, prepare)
@@ -298,7 +298,7 @@ class LogCleaner:
 
     async def _delete_old_segments(self) -> None:
         """Apply retention to compacted logs, which the retention of other logs leaves to the cleaner."""
-        high_watermarks = self._logs.present_high_watermarks()
+        high_watermarks = self._logs.current_high_watermarks()
         async for logs in slices(self._logs.online_logs()):
             for partition, directory, opened in logs:
                 if self._may_clean(partition, directory, opened):
@@ -306,6 +306,6 @@ class LogCleaner:
 
 
 def _is_cancelled() -> bool:
-    """Return whether the present task is cancelled itself, not only a task that it awaits."""
+    """Return whether the current task is cancelled itself, not only a task that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -6,13 +6,13 @@ from light_broker.shell.logs.directory import LogDirectory
 
 
 class LogFlushes:
-    """The flushes of the present logs."""
+    """The flushes of the current logs."""
 
     def __init__(self) -> None:
         self._shared: dict[PartitionLog, Coalesced] = {}
 
     async def flush(self, directory: LogDirectory, opened: PartitionLog) -> int:
-        """Return the offset up to which a log is on the disk, at least its present end.
+        """Return the offset up to which a log is on the disk, at least its current end.
 
         Raises OfflineLogError, and FlushFailedError as the log.
         """

@@ -45,9 +45,9 @@ class ManagedLogs(Protocol):
         """Return the time."""
 
     def online_logs(self) -> list[ManagedLog]:
-        """Return the present logs."""
+        """Return the current logs."""
 
-    def present_high_watermarks(self) -> dict[TopicPartition, int]:
+    def current_high_watermarks(self) -> dict[TopicPartition, int]:
         """Return their high watermarks."""
 
     def delete_old_segments(
@@ -116,7 +116,7 @@ class LogJobRunner:
     async def _delete_old_segments(self) -> None:
         deleted = 0
         async for logs in slices(self._logs.online_logs()):
-            high_watermarks = self._logs.present_high_watermarks()
+            high_watermarks = self._logs.current_high_watermarks()
             for partition, directory, opened in logs:
                 # The cleaner does it for compacted logs.
                 if not opened.settings.append.is_compacted:

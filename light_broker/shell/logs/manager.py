@@ -70,7 +70,7 @@ class LogManager:
     ) -> None:
         """Prepare without touching a file.
 
-        `partition_settings` returns the present settings of a topic's logs, `high_watermarks` the present high watermarks of the replicas: for
+        `partition_settings` returns the current settings of a topic's logs, `high_watermarks` the current high watermarks of the replicas: for
         their checkpoint, and as the bound of retention and compaction. `on_failed_directory` is called on the loop, also during `open_all`.
         `meta_version` is the version of meta.properties in new directories.
         """
@@ -183,7 +183,7 @@ class LogManager:
         return directory.logs.get(partition) if directory is not None and directory.is_online() else None
 
     def online_logs(self) -> list[ManagedLog]:
-        """Return the present logs on directories that are online."""
+        """Return the current logs on directories that are online."""
         return [
             (partition, directory, opened)
             for directory in self.directories
@@ -212,7 +212,7 @@ class LogManager:
         directory = self._directory_of.get(partition)
         return directory.stored.high_watermarks.get(partition, 0) if directory is not None else 0
 
-    def present_high_watermarks(self) -> dict[TopicPartition, int]:
+    def current_high_watermarks(self) -> dict[TopicPartition, int]:
         """Return the high watermark of each log: that of its replica, or that of the checkpoint."""
         known = self._high_watermarks()
         return {
@@ -298,7 +298,7 @@ class LogManager:
         return replace(settings, log=replace(settings.log, segment_jitter_ms=jitter_ms))
 
     def reconfigure(self, topic: str) -> None:
-        """Take over the present settings of a topic for its logs."""
+        """Take over the current settings of a topic for its logs."""
         for partition, _, opened in self.online_logs():
             if partition[0] == topic:
                 opened.reconfigure(self._settings_of(partition))

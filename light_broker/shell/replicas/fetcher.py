@@ -118,7 +118,7 @@ class ReplicaFetcher:
         return self._partitions
 
     def follow(self, partition: TopicPartition, state: FetchedPartition) -> None:
-        """Replicate a partition, or take over another leader epoch. In the present epoch it goes on as it is."""
+        """Replicate a partition, or take over another leader epoch. In the current epoch it goes on as it is."""
         known = self._partitions.get(partition)
         if known is not None and (known.topic_id, known.leader_epoch) == (state.topic_id, state.leader_epoch):
             return
@@ -340,7 +340,7 @@ class ReplicaFetcher:
     # Connection
 
     async def _connected(self) -> Node:
-        """Return the client of the leader's present address."""
+        """Return the client of the leader's current address."""
         address = self._context.address_of(self.leader_id)
         if address is None:
             raise _NoAddressError(f"The metadata has no address of broker {self.leader_id} on the listener of brokers.")

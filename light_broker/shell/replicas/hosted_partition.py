@@ -76,7 +76,7 @@ class HostedPartition:
     # State
 
     def lead(self, view: PartitionView, broker_id: int, now_ms: int) -> bool:
-        """Become the leader, or take over another state; return whether `view` is not older than the present state."""
+        """Become the leader, or take over another state; return whether `view` is not older than the current state."""
         leader = lead(self.role, view, broker_id, end_offset=self.log.end_offset, now_ms=now_ms)
         if leader is None:
             return False
@@ -87,7 +87,7 @@ class HostedPartition:
         return True
 
     def follow(self, view: PartitionView) -> bool:
-        """Become a follower, or take over another state; return whether `view` is not older than the present state."""
+        """Become a follower, or take over another state; return whether `view` is not older than the current state."""
         follower = follow(self.role, view)
         if follower is None:
             return False

@@ -48,7 +48,7 @@ class HostedPartitions:
     def __init__(
         self, logs: LogManager, view: Callable[[], MetadataView], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Host nothing yet. `view` returns the present metadata."""
+        """Host nothing yet. `view` returns the current metadata."""
         self._logs = logs
         self._view = view
         self._clock = clock

@@ -39,7 +39,7 @@ class ReplicaManager:
         isr_rules: Callable[[str], IsrRules],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Host nothing yet. `view` returns the present metadata, `isr_rules` the present settings of a topic for its ISR."""
+        """Host nothing yet. `view` returns the current metadata, `isr_rules` the current settings of a topic for its ISR."""
         self._broker_id = broker_id
         self._logs = logs
         self._view = view
@@ -63,7 +63,7 @@ class ReplicaManager:
         """Lead a partition, or take over another state; its log is created if it is missing.
 
         `is_new`: the partition was just created, so that it has no log in a directory that cannot be read. A state with a lower partition
-        epoch than the present one is ignored. Return NONE, or why the broker does not lead it.
+        epoch than the current one is ignored. Return NONE, or why the broker does not lead it.
         """
         return await self._take_role(partition, topic_id, state, leads=True, is_new=is_new)
 

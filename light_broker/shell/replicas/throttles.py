@@ -10,7 +10,7 @@ from light_broker.core.replication_quota import UNLIMITED, ReplicationQuota, Sid
 
 
 class ReplicationThrottles:
-    """The quotas of both sides. `view` returns the present metadata, `settings` the present settings of the broker."""
+    """The quotas of both sides. `view` returns the current metadata, `settings` the current settings of the broker."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class ReplicationThrottles:
             quota.add(size_bytes, self._now_ms())
 
     def _quota(self, side: Side) -> ReplicationQuota | None:
-        """Return the quota with its present rate; None: there is no limit."""
+        """Return the quota with its current rate; None: there is no limit."""
         rate = rate_of(self._settings(), side)
         quota = self._quotas[side]
         quota.bytes_per_second = rate

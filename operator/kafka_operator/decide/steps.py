@@ -117,6 +117,6 @@ class Submit:
 
 @dataclass(frozen=True, slots=True)
 class MoveLogDirs:
-    """Have brokers move replicas to these log directories of theirs (AlterReplicaLogDirs); the present one cancels a move."""
+    """Have brokers move replicas to these log directories of theirs (AlterReplicaLogDirs); the current one cancels a move."""
 
     targets: Targets

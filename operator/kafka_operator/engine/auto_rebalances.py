@@ -12,8 +12,8 @@ from kafka_operator.decide.clusters.cluster import cluster_metrics_pause_s
 from kafka_operator.decide.clusters.rebalance import POLL_INTERVAL_S, RebalanceView, decide_rebalance
 from kafka_operator.decide.clusters.rebalance_need import (
     SETTLE_S,
+    CurrentState,
     Measure,
-    Present,
     ReadHolders,
     Spread,
     holders_of,
@@ -142,7 +142,7 @@ class AutoRebalances:
 
     def _view(self, cluster: Cluster, seen: _Seen, spread: Spread | None) -> RebalanceView:
         now_s = self._clock()
-        present = Present(
+        current = CurrentState(
             alive=seen.alive,
             settled=now_s - seen.since_s >= SETTLE_S,
             offline_s={broker: now_s - since_s for broker, since_s in seen.offline_since_s.items()},
@@ -155,7 +155,7 @@ class AutoRebalances:
         held = cluster.status.auto_rebalance
         mine = None if held is None or held.open is None else held.open.name
         others = tuple(item for item in found if item.metadata.owner != cluster.key or item.key.name != mine)
-        return RebalanceView(self._now(), present, own, others)
+        return RebalanceView(self._now(), current, own, others)
 
     def _is_in_the_way(self, cluster: Cluster, item: Reassignment) -> bool:
         """Return whether a rebalance waits for a Reassignment: of the Cluster's namespace, or an active one with the right of another namespace."""

@@ -160,7 +160,7 @@ class ConnectionPool:
             raise ClusterUnavailableError(replace(error.unavailable, leaving=True)) from error
 
     async def _connection(self, cluster: Cluster, security: Security) -> PooledConnection:
-        """Return the present connection, or a new one if the Cluster has changed."""
+        """Return the current connection, or a new one if the Cluster has changed."""
         ref, servers = cluster.ref, cluster.bootstrap_servers
         old = self._connections.get(ref)
         if old is not None and old.matches(servers, security):

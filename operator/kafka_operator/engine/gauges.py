@@ -11,7 +11,7 @@ from kafka_operator.resources.topic import Topic
 
 
 class KafkaGauges:
-    """Sets the gauges to the present state; deleted resources are removed."""
+    """Sets the gauges to the current state; deleted resources are removed."""
 
     def __init__(self, metrics: KafkaMetrics) -> None:
         self._metrics = metrics

@@ -49,7 +49,7 @@ class MoveProgress:
         assert isinstance(view.recorded, Recorded), item.key
         directed = in_direction(item.status, view.recorded)
         find = find_rollback_progress if item.status.rollback else find_progress
-        partitions = find(directed, item.status, view.present)
+        partitions = find(directed, item.status, view.current)
         before = self._memory(item)
         wanted = _partitions_to_sample(item, partitions, directed, whole=before is None)
         brokers = _brokers(directed) & set(view.broker_ids)
@@ -63,7 +63,7 @@ class MoveProgress:
         self._memories.pop(key, None)
 
     def _memory(self, item: Reassignment) -> Memory | None:
-        """Return the samples of the present direction: a rollback starts without samples."""
+        """Return the samples of the current direction: a rollback starts without samples."""
         back, memory = self._memories.get(item.key, (False, None))
         return memory if back == item.status.rollback else None
 

@@ -86,10 +86,10 @@ class QuotaLedger:
             return await admin.describe_topics(names)
 
         try:
-            present = await self._connections.use(ref, read)
+            current = await self._connections.use(ref, read)
         except ClusterUnavailableError:
             return ABSENT_FOR_S
-        absent = [name for name in names if name not in present]
+        absent = [name for name in names if name not in current]
         self._absent = {key: since for key, since in self._absent.items() if key[0] != ref or key[1] in absent} | {
             (ref, name): self._absent.get((ref, name), now) for name in absent
         }

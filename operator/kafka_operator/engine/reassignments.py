@@ -188,7 +188,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         return self._tenants.refusal_of_move(item, _topics([] if view.recorded is None else [view.recorded]))
 
     async def _seen(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> ReassignmentView:
-        """Return the view with the present state of the cluster and of other Reassignments."""
+        """Return the view with the current state of the cluster and of other Reassignments."""
         if isinstance(batch.snapshot, Unavailable):
             return view
         snapshot = batch.snapshot

@@ -113,7 +113,7 @@ class TopicReconciler:
         return ended
 
     def _refusals(self, batch: Batch, topics: Sequence[Topic]) -> Mapping[Key, Refusal]:
-        """Return why Topics of other namespaces are not allowed on the Cluster, by the present rules."""
+        """Return why Topics of other namespaces are not allowed on the Cluster, by the current rules."""
         ref, cluster = batch.ref, self._cache.cluster(batch.ref)
         if cluster is None or all(topic.key.namespace == ref.namespace for topic in topics):
             return {}

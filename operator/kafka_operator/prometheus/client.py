@@ -35,7 +35,7 @@ class HttpPrometheus:
     """Prometheus servers over HTTP; each query has a connection of its own."""
 
     async def query(self, server: PrometheusServer, expression: str) -> float:
-        """Return the present value of an expression with exactly one value; PrometheusError otherwise."""
+        """Return the current value of an expression with exactly one value; PrometheusError otherwise."""
         try:
             context = context_of(server.ca)
         except BadCredentialsError as error:

@@ -40,5 +40,5 @@ class Prometheus(Protocol):
     """Prometheus servers."""
 
     async def query(self, server: PrometheusServer, expression: str) -> float:
-        """Return the present value of an expression with exactly one value; PrometheusError otherwise."""
+        """Return the current value of an expression with exactly one value; PrometheusError otherwise."""
         ...

@@ -52,7 +52,7 @@ class PodSet:
     on_delete: bool
     """Whether the operator has to replace pods of an old revision (OnDelete)."""
     observed: bool
-    """Whether its controller has observed the present generation; before that its revision may be the previous one."""
+    """Whether its controller has observed the current generation; before that its revision may be the previous one."""
     pods: tuple[Pod, ...]
 
 

@@ -33,7 +33,7 @@ FORMER_TYPES = {
     "oauthbearer": OAUTHBEARER,
     "mtls": MUTUAL_TLS,
 }
-"""Values of `authentication.type` that are still accepted, and the present ones."""
+"""Values of `authentication.type` that are still accepted, and the current ones."""
 
 
 @dataclass(frozen=True, slots=True)

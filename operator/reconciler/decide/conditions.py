@@ -102,7 +102,7 @@ def judged_job(
     ended: bool = False,
     stalled: bool = False,
 ) -> JobStatusT:
-    """Return the status of a resource that runs once with the given Ready, for the present generation."""
+    """Return the status of a resource that runs once with the given Ready, for the current generation."""
     generation = metadata.generation
     conditions = with_job_ready(
         status.conditions,

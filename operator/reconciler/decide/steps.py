@@ -61,7 +61,7 @@ class DeleteResource:
 
 @dataclass(frozen=True, slots=True)
 class WriteStatus(Generic[StatusT_co]):
-    """Write a status that differs from the present one."""
+    """Write a status that differs from the current one."""
 
     status: StatusT_co
     event: ResourceEvent | None = None

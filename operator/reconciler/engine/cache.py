@@ -2,7 +2,7 @@
 
 The highest resource version wins, so that a late watch event cannot hide a newer write. Deleted objects are remembered as tombstones, so
 that a late event cannot resurrect a resource and repeat its effects. Every write carries the version that it was decided on, and the
-API server rejects it if that is not the present one.
+API server rejects it if that is not the current one.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Gauges:
             await asyncio.sleep(REFRESH_S)
 
     def refresh(self) -> None:
-        """Set all gauges to the present state; deleted resources are removed."""
+        """Set all gauges to the current state; deleted resources are removed."""
         self._metrics.ready.clear()
         for kind in self._kinds:
             served = [item for item in self._cache.all_of(kind) if self._serves(self._kinds.queue_of(item))]

@@ -90,11 +90,11 @@ class Resync:
                 resource = self._kinds.read(kind, raw)
                 self._cache.store(resource)
                 versions.append((resource.key, resource.metadata.resource_version))
-        present = {key for key, _ in versions}
+        current = {key for key, _ in versions}
         gone: list[Key] = []
         for key in self._cache.keys(kind):
             known = self._cache.get(key)
-            if known is None or key in present:
+            if known is None or key in current:
                 continue
             if all(not newer(known.metadata.resource_version, listing.resource_version) for listing in listings):
                 self._cache.delete(key)

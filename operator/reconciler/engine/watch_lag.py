@@ -41,9 +41,9 @@ class WatchLag:
 
     def listed(self, kind: Kind, versions: Collection[tuple[Key, str]]) -> None:
         """Record a full list of a kind; resources missing from it are no longer expected."""
-        present = {key for key, _ in versions}
+        current = {key for key, _ in versions}
         for key in [
-            key for key in self._delivered.keys() | self._expected.keys() if key.kind == kind and key not in present
+            key for key in self._delivered.keys() | self._expected.keys() if key.kind == kind and key not in current
         ]:
             self.deleted(key)
         for key, version in versions:

@@ -141,7 +141,7 @@ def _not_submitted(application: SparkApplication, view: SparkView, problem: Spar
 
 
 def _follow_driver(application: SparkApplication, view: SparkView) -> Step:
-    """Update the status from the driver of the present attempt; a driver created in this reconciliation is read in the next one."""
+    """Update the status from the driver of the current attempt; a driver created in this reconciliation is read in the next one."""
     if view.pods is None:
         return ReadPods() if view.created is None else Wait(POLL_INTERVAL_S)
     step = with_executors(application, view.pods, view.now)

@@ -167,7 +167,7 @@ def _too_late(item: ScheduledSparkApplication, view: ScheduleView, times: Times 
 def _current_status(
     item: ScheduledSparkApplication, view: ScheduleView, times: Times | PeriodTimes, held: SparkProblem | None
 ) -> ScheduleStatus:
-    """Return the present status."""
+    """Return the current status."""
     following = times.next_after(view.now)
     if item.suspend:
         judged = _judged(item, view, TRUE, "Suspended", "No run starts until spec.suspend is false.")

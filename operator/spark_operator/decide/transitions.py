@@ -104,7 +104,7 @@ def with_executors(
 
 
 def executors_of(application: SparkApplication, pods: tuple[SparkPod, ...]) -> list[SparkPod]:
-    """Return the executors of the present attempt."""
+    """Return the executors of the current attempt."""
     return [pod for pod in pods if pod.role is Role.EXECUTOR and pod.attempt == application.status.attempts]
 
 

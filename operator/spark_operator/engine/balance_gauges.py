@@ -17,7 +17,7 @@ Names = tuple[str, str]
 
 
 def set_balance_gauges(applications: Iterable[SparkApplication], metrics: BalanceMetrics) -> None:
-    """Set the gauges to the present state; deleted resources are removed."""
+    """Set the gauges to the current state; deleted resources are removed."""
     metrics.clear()
     for names, summary in _last(applications).items():
         _show(names, summary, metrics)

@@ -49,7 +49,7 @@ def register_spark(
 
 
 def show_applications(served: Sequence[SparkApplication], metrics: SparkMetrics) -> None:
-    """Set the gauges to the present state; deleted applications are removed."""
+    """Set the gauges to the current state; deleted applications are removed."""
     metrics.spark_applications.clear()
     for state, count in Counter(item.status.state or NEW for item in served).items():
         metrics.spark_applications.labels(state).set(count)

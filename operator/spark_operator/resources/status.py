@@ -2,7 +2,7 @@
 
 state               what it means
 (none)              not reconciled yet
-Submitted           the driver of the present attempt is created
+Submitted           the driver of the current attempt is created
 Running             it runs
 Completed, Failed   the end
 SubmissionFailed    no driver could be created; retried, if the policy allows it
@@ -55,7 +55,7 @@ class DriverRecord:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorCounts:
-    """Executors of the present attempt."""
+    """Executors of the current attempt."""
 
     running: int = 0
     pending: int = 0
@@ -83,7 +83,7 @@ class SparkStatus:
     executors: ExecutorCounts | None = None
     """None once nothing of them is left to tidy up."""
     submission_time: str | None = None
-    """When the present attempt's driver was created."""
+    """When the current attempt's driver was created."""
     start_time: str | None = None
     """When the first attempt's driver was created."""
     completion_time: str | None = None

@@ -85,7 +85,7 @@ class Actors(RuleBasedStateMachine):
         """Request a move, and expect its target.
 
         A caller without a response, or with one that may be caused by its own request (a cancellation whose write result was lost
-        finds nothing to cancel), reads the present assignment.
+        finds nothing to cancel), reads the current assignment.
         """
         may_be_lost = self.driver.lost_answer is not None
         answers = self.act(lambda: self.driver.reassign({f"{name.topic}-{name.partition}": target}))
@@ -143,7 +143,7 @@ class Actors(RuleBasedStateMachine):
         self.act(lambda: self.driver.alter_partition(events.AlterPartition(leader.id, leader.epoch, (change,))))
 
     def write_isr_znode(self, leader: FakeBroker, name: TopicPartition, isr: tuple[int, ...]) -> None:
-        """Let a leader write its ISR to the znode, if it knows the present version."""
+        """Let a leader write its ISR to the znode, if it knows the current version."""
         state, sent = self.driver.written.states.get(name), leader.states.get(name)
         if state is None or sent is None or not leader.leads(name) or name in leader.pending:
             return

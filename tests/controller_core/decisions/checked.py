@@ -132,7 +132,7 @@ class CheckedDriver(Driver):
         )
 
     def _origin_of(self, name: TopicPartition) -> frozenset[int]:
-        """Return the origin of a move that is requested now: that of a running move, or the present replicas."""
+        """Return the origin of a move that is requested now: that of a running move, or the current replicas."""
         row = self.cluster.row_of(*name)
         assert row is not None
         running = self.cluster.moves.get(row)

@@ -96,7 +96,7 @@ class Driver(Loop):
             self.report_topic_deletion()
 
     def report_topic_deletion(self, setting: TopicDeletion | None = None) -> None:
-        """Report `delete.topic.enable`: another setting, or the present one."""
+        """Report `delete.topic.enable`: another setting, or the current one."""
         if setting is not None:
             self.written.topic_deletion = setting
         self.submit(events.TopicDeletionRead(self.written.topic_deletion))
@@ -124,9 +124,9 @@ class Driver(Loop):
     def request_moves(self, targets: Mapping[str, Sequence[int]]) -> None:
         """Write the list of requested moves as another process, and read it."""
         requested = {tp(partition): tuple(target) for partition, target in targets.items()}
-        present = self.written.reassignment_requests
+        current = self.written.reassignment_requests
         self.written.reassignment_requests = events.ReassignmentRequestsRead(
-            requested, 0 if present is None else present.version + 1
+            requested, 0 if current is None else current.version + 1
         )
         self.read_requests()
 
@@ -147,25 +147,25 @@ class Driver(Loop):
     def write_isr(self, partition: str, isr: Sequence[int]) -> None:
         """Write an ISR as its leader, as brokers below 2.7 do: the controller's known version of the znode is stale from now on."""
         key = tp(partition)
-        present = self.written.states[key]
-        self.written.states[key] = replace(present, isr=tuple(isr), version=present.version + 1)
+        current = self.written.states[key]
+        self.written.states[key] = replace(current, isr=tuple(isr), version=current.version + 1)
 
     def write_topic(
         self, topic: str, assignment: Sequence[Sequence[int]], topic_id: UUID | None = None, **lists: Any
     ) -> None:
         """Write a topic's znode as another process."""
         replicas = {partition: tuple(given) for partition, given in enumerate(assignment)}
-        present = self.written.topics.get(topic)
+        current = self.written.topics.get(topic)
         found = WrittenTopic(topic_id or self.new_topic_id(), replicas, **lists)
-        if present is not None:
-            found = replace(found, topic_id=present.topic_id, configs=present.configs, version=present.version + 1)
+        if current is not None:
+            found = replace(found, topic_id=current.topic_id, configs=current.configs, version=current.version + 1)
         self.written.topics[topic] = found
 
     def write_partition(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
         """Write one partition into a topic's assignment, or its replicas in another order, as another process."""
-        present = self.written.topics[topic]
-        assignment = present.replicas | {partition: tuple(replicas)}
-        self.written.topics[topic] = replace(present, replicas=assignment, version=present.version + 1)
+        current = self.written.topics[topic]
+        assignment = current.replicas | {partition: tuple(replicas)}
+        self.written.topics[topic] = replace(current, replicas=assignment, version=current.version + 1)
 
     def read_assignments(self) -> None:
         """Read the assignments of known topics that another process wrote."""
@@ -179,10 +179,10 @@ class Driver(Loop):
 
     def allow_unclean(self, topic: str, allowed: bool | None) -> None:
         """Set or (None) remove a topic's `unclean.leader.election.enable`, and read it."""
-        present = self.written.topics[topic]
-        others = {name: value for name, value in present.configs.items() if name != UNCLEAN}
+        current = self.written.topics[topic]
+        others = {name: value for name, value in current.configs.items() if name != UNCLEAN}
         own = {} if allowed is None else {UNCLEAN: str(allowed).lower()}
-        self.written.topics[topic] = replace(present, configs=others | own)
+        self.written.topics[topic] = replace(current, configs=others | own)
         self.submit(events.UncleanElectionRead({topic: allowed}))
 
     def allow_unclean_by_default(self, allowed: bool | None) -> None:

@@ -9,7 +9,7 @@ writes, requests to brokers and responses to the caller, in the order of events.
     brokers [2,3]
     ...
 
-`REWRITE_GOLDEN=1 pytest …/test_golden.py` writes the present results; the diff is then read as a change of the specification.
+`REWRITE_GOLDEN=1 pytest …/test_golden.py` writes the current results; the diff is then read as a change of the specification.
 Every message is delivered at once. `answer-stop`, `answer-refused` and `answer-replicas` process the held answers: those to StopReplica,
 refusals, and reports of failed log directories.
 """
@@ -55,7 +55,7 @@ def parse(text: str) -> list[Block]:
 
 
 def play(text: str) -> str:
-    """Run a script's commands on a new cluster; return the script with the present results."""
+    """Run a script's commands on a new cluster; return the script with the current results."""
     driver = Driver()
     driver.holds_answers = True
     blocks = parse(text)

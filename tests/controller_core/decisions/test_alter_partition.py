@@ -41,7 +41,7 @@ def test_a_leader_grows_its_isr(driver: Driver) -> None:
 
 
 def test_an_isr_that_is_already_set_is_granted_with_an_old_partition_epoch(driver: Driver) -> None:
-    """KafkaController: a leader that lost the response repeats the request and gets the present partition epoch; nothing is written."""
+    """KafkaController: a leader that lost the response repeats the request and gets the current partition epoch; nothing is written."""
     driver.alter_isr("orders-0", [1, 2])
     driver.forget()
 

@@ -140,7 +140,7 @@ def test_a_new_order_of_the_same_replicas_is_sent_and_done_at_once(driver: Drive
     assert driver.brokers[2].states[tp("orders-0")].replicas == (3, 2, 1)
 
 
-def test_a_present_assignment_as_target_is_no_move(driver: Driver) -> None:
+def test_a_current_assignment_as_target_is_no_move(driver: Driver) -> None:
     """KIP-455: done, and nothing written."""
     assert driver.reassign({"orders-0": [1, 2, 3]}) == {"orders-0": None}
     assert driver.changes == []

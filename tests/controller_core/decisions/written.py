@@ -281,8 +281,8 @@ class Written:
         written: list[int] = []
         for place, row in enumerate(change.rows.tolist()):
             name = cluster.name_of(row)
-            present = self.states.get(name)
-            version = NO_EPOCH if present is None else present.version
+            current = self.states.get(name)
+            version = NO_EPOCH if current is None else current.version
             if name.topic not in self.topics or version != cluster.columns.partition_epoch[row]:
                 stale.append(row)
                 continue
@@ -293,38 +293,38 @@ class Written:
                 unpad(change.isr[place]),
                 cluster.controller_epoch,
                 version + 1,
-                is_recovering=_recovers(change, place, present),
+                is_recovering=_recovers(change, place, current),
             )
         if not stale:
             return Outcome(change)
         return Outcome(change.take(np.array(written, dtype=np.int32)) if written else None, tuple(stale))
 
     def _commit_topic(self, change: TopicAdded, expected: int) -> Outcome:
-        present = self.topics.get(change.name)
-        as_thought = present is None if change.origin is Origin.REQUESTED else present is not None
-        if not as_thought or (present is not None and present.version != expected):
+        current = self.topics.get(change.name)
+        as_thought = current is None if change.origin is Origin.REQUESTED else current is not None
+        if not as_thought or (current is not None and current.version != expected):
             return Outcome(None, stale_topic=change.name)
         self.topics[change.name] = WrittenTopic(
             change.topic_id,
             dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True)),
             {partition: move.adding for partition, move in change.moves.items()},
             {partition: move.removing for partition, move in change.moves.items()},
-            dict(change.configs) if present is None else present.configs,
-            0 if present is None else present.version + 1,
+            dict(change.configs) if current is None else current.configs,
+            0 if current is None else current.version + 1,
         )
         return Outcome(change)
 
     def _assign_id(self, change: TopicIdAssigned, expected: int) -> Outcome:
-        present = self.topics.get(change.topic)
-        if present is None or present.version != expected:
+        current = self.topics.get(change.topic)
+        if current is None or current.version != expected:
             return Outcome(None, stale_topic=change.topic)
-        self.topics[change.topic] = replace(present, topic_id=change.topic_id, version=present.version + 1)
+        self.topics[change.topic] = replace(current, topic_id=change.topic_id, version=current.version + 1)
         return Outcome(change)
 
     def _restore(self, cluster: Cluster, change: AssignmentRestored, expected: int) -> Outcome:
         """Write a topic's assignment as a controller knows it."""
-        present, known = self.topics.get(change.topic), cluster.topics[change.topic]
-        if present is None or present.version != expected:
+        current, known = self.topics.get(change.topic), cluster.topics[change.topic]
+        if current is None or current.version != expected:
             return Outcome(None, stale_topic=change.topic)
         replicas = {cluster.name_of(row).partition: cluster.columns.replicas_of(row) for row in known.rows.tolist()}
         moves = {
@@ -332,7 +332,7 @@ class Written:
         }
         adding = _without_empty({partition: move.adding for partition, move in moves.items()})
         removing = _without_empty({partition: move.removing for partition, move in moves.items()})
-        restored = replace(present, replicas=replicas, adding=adding, removing=removing)
+        restored = replace(current, replicas=replicas, adding=adding, removing=removing)
         self.topics[change.topic] = replace(restored, version=expected + 1)
         return Outcome(change)
 
@@ -346,26 +346,26 @@ class Written:
         removing: dict[int, Replicas],
     ) -> Outcome:
         """Write a topic's assignment with some changed partitions."""
-        present = self.topics.get(name)
-        if present is None or present.version != expected:
+        current = self.topics.get(name)
+        if current is None or current.version != expected:
             return Outcome(None, stale_topic=name)
         self.topics[name] = replace(
-            present,
-            replicas=present.replicas | replicas,
-            adding=_without_empty(present.adding | adding),
-            removing=_without_empty(present.removing | removing),
-            version=present.version + 1,
+            current,
+            replicas=current.replicas | replicas,
+            adding=_without_empty(current.adding | adding),
+            removing=_without_empty(current.removing | removing),
+            version=current.version + 1,
         )
         return Outcome(change)
 
 
-def _recovers(change: PartitionStates, place: int, present: WrittenState | None) -> bool:
+def _recovers(change: PartitionStates, place: int, current: WrittenState | None) -> bool:
     """KIP-704: an unclean leader recovers until it reports the end, also after another election."""
     if change.unclean is not None and change.unclean[place]:
         return True
     if change.recovering is not None:
         return bool(change.recovering[place])
-    return present is not None and present.is_recovering
+    return current is not None and current.is_recovering
 
 
 def _without_empty(lists: dict[int, Replicas]) -> dict[int, Replicas]:

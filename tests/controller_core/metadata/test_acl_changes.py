@@ -56,30 +56,30 @@ def image_of(*bindings: Binding) -> MetadataImage:
 
 @examples(50)
 @given(st.lists(BINDINGS, max_size=6), st.lists(BINDINGS, max_size=6))
-def test_acls_are_created_once(present: list[Binding], wanted: list[Binding]) -> None:
+def test_acls_are_created_once(current: list[Binding], wanted: list[Binding]) -> None:
     """AclControlManager.createAcls: an ACL that exists, and a second one in the request, add no record."""
-    image = image_of(*present)
+    image = image_of(*current)
 
     made = create_acls(image, wanted, numbered())
 
     assert [acl_binding(record) for record in made.records] == [
-        one for one in dict.fromkeys(wanted) if one not in present
+        one for one in dict.fromkeys(wanted) if one not in current
     ]
-    assert len(replay(image, made.records).acls) == len({*present, *wanted})
+    assert len(replay(image, made.records).acls) == len({*current, *wanted})
 
 
 @examples(100)
 @given(st.lists(BINDINGS, max_size=8), st.lists(FILTERS, max_size=3))
-def test_filters_delete_what_they_find(present: list[Binding], filters: list[BindingFilter]) -> None:
+def test_filters_delete_what_they_find(current: list[Binding], filters: list[BindingFilter]) -> None:
     """AclControlManager.deleteAcls; an ACL is listed under each filter that selects it, and removed once."""
-    image = image_of(*present)
+    image = image_of(*current)
     known = acls_of(image)
 
     made = delete_acls(image, filters)
 
     assert made.reply == [known.find(one) for one in filters]
     left = {acl_binding(record) for record in replay(image, made.records).acls.values()}
-    assert left == {*present} - {each for found in made.reply for each in found}
+    assert left == {*current} - {each for found in made.reply for each in found}
 
 
 def test_filters_with_unknown_numbers_are_refused() -> None:

@@ -77,11 +77,11 @@ def test_alter_configs_replaces_all_configs() -> None:
 SET = AlterOperation.SET
 
 
-def cordon(value: str | None, present: str | None, *, level: int = 30, is_forwarded: bool = False) -> Outcome:
+def cordon(value: str | None, current: str | None, *, level: int = 30, is_forwarded: bool = False) -> Outcome:
     """Change the cordoned directories of broker 1 in a cluster of a metadata.version; return the outcome."""
     records: list[MetadataRecord] = [FeatureLevelRecord(METADATA_VERSION, level)]
-    if present is not None:
-        records.append(ConfigRecord(BROKER, "1", "cordoned.log.dirs", present))
+    if current is not None:
+        records.append(ConfigRecord(BROKER, "1", "cordoned.log.dirs", current))
     image = replay(IMAGE, records)
     operation = ("cordoned.log.dirs", AlterOperation.DELETE if value is None else SET, value)
     found = alter_configs(
@@ -96,14 +96,14 @@ def test_a_controller_uncordons_directories_of_a_broker(value: str | None) -> No
     assert cordon(value, "/a,/b") is None
 
 
-@pytest.mark.parametrize("present", [None, "/a"])
-def test_only_a_broker_cordons_its_directories(present: str | None) -> None:
+@pytest.mark.parametrize("current", [None, "/a"])
+def test_only_a_broker_cordons_its_directories(current: str | None) -> None:
     """The controller does not know their paths (INVALID_CORDONED_LOG_DIRS_ERROR); a broker has judged what it forwards."""
-    refused = cordon("/a,/b", present)
+    refused = cordon("/a,/b", current)
 
     assert isinstance(refused, Failure)
     assert (refused.code, "must be a subset" in refused.message) == (ErrorCode.INVALID_CONFIG, True)
-    assert cordon("/a,/b", present, is_forwarded=True) is None
+    assert cordon("/a,/b", current, is_forwarded=True) is None
 
 
 @pytest.mark.parametrize("is_forwarded", [False, True])

@@ -74,7 +74,7 @@ def test_a_level_is_refused(update: FeatureUpdate, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("present", "level", "upgrade_type", "reason"),
+    ("current", "level", "upgrade_type", "reason"),
     [
         (29, 23, SAFE, None),
         (29, 22, SAFE, "Refusing to perform the requested downgrade because it might delete metadata information."),
@@ -83,16 +83,16 @@ def test_a_level_is_refused(update: FeatureUpdate, reason: str) -> None:
     ],
 )
 def test_a_downgrade_of_the_metadata_is_allowed_where_no_record_differs(
-    present: int, level: int, upgrade_type: UpgradeType, reason: str | None
+    current: int, level: int, upgrade_type: UpgradeType, reason: str | None
 ) -> None:
     """MetadataVersion.checkIfMetadataChanged."""
     update = FeatureUpdate(METADATA_VERSION, level, upgrade_type)
 
     if reason is None:
-        assert update_features(image(present), QUORUM, [update], validate_only=False).reply is None
+        assert update_features(image(current), QUORUM, [update], validate_only=False).reply is None
     else:
-        words = f"Unsupported metadata.version downgrade from {present} to {level}. {reason}"
-        assert refused(image(present), update) == words
+        words = f"Unsupported metadata.version downgrade from {current} to {level}. {reason}"
+        assert refused(image(current), update) == words
 
 
 def test_every_broker_must_support_a_level() -> None:
@@ -125,7 +125,7 @@ def test_a_level_depends_on_the_metadata_version_of_the_same_request() -> None:
 
 
 @pytest.mark.parametrize(
-    ("present", "level", "upgrade_type", "reason"),
+    ("current", "level", "upgrade_type", "reason"),
     [
         (0, 1, UPGRADE, None),
         (1, 1, SAFE, None),
@@ -136,10 +136,10 @@ def test_a_level_depends_on_the_metadata_version_of_the_same_request() -> None:
     ],
 )
 def test_kraft_version_is_refused_as_any_feature_and_never_lowered(
-    present: int, level: int, upgrade_type: UpgradeType, reason: str | None
+    current: int, level: int, upgrade_type: UpgradeType, reason: str | None
 ) -> None:
     """FeatureControlManager.updateFeature: what nodes support comes before the voters' reports."""
-    quorum = replace(QUORUM, supported={**SUPPORTED, KRAFT_VERSION: (0, 1)}, kraft_version=present)
+    quorum = replace(QUORUM, supported={**SUPPORTED, KRAFT_VERSION: (0, 1)}, kraft_version=current)
     broker = RegisterBrokerRecord(1, UUID(int=1), 5, (), (*FEATURES, SupportedFeature(KRAFT_VERSION, 0, 1)))
 
     failure = refused_kraft_version(

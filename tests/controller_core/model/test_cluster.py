@@ -11,13 +11,13 @@ from controller_core.model.columns import pad
 NUMBERS = st.frozensets(st.integers(0, 12))
 
 
-@given(present=NUMBERS, asked=st.lists(st.integers(-2, 14)))
-def test_rows_of_many_partitions_are_those_of_each(present: frozenset[int], asked: list[int]) -> None:
+@given(current=NUMBERS, asked=st.lists(st.integers(-2, 14)))
+def test_rows_of_many_partitions_are_those_of_each(current: frozenset[int], asked: list[int]) -> None:
     """Also with gaps between the partitions, and for partitions that the topic does not have."""
     cluster = Cluster(1, 1)
     other, topic = cluster.add_topic("other", None), cluster.add_topic("topic", None)
     other.rows = cluster.columns.add(other.index, np.arange(3, dtype=np.int32), pad([(1,)] * 3))
-    topic.rows = cluster.columns.add(topic.index, np.array(sorted(present), np.int32), pad([(1,)] * len(present)))
+    topic.rows = cluster.columns.add(topic.index, np.array(sorted(current), np.int32), pad([(1,)] * len(current)))
 
     one_by_one = [cluster.row_of("topic", partition) for partition in asked]
     found = cluster.rows_of(topic, np.array(asked, np.int32)).tolist()

@@ -234,7 +234,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
 
 
 def play(text: str) -> str:
-    """Run a script's commands; return the script with the present results."""
+    """Run a script's commands; return the script with the current results."""
     running, blocks = Play(), parse(text)
     for block in blocks:
         running.recorder.lines.clear()

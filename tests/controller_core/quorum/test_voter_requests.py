@@ -275,7 +275,7 @@ def test_a_leader_writes_no_voters_at_kraft_version_0() -> None:
 
 
 def test_the_upgrade_is_of_the_epoch_of_its_leader() -> None:
-    """LeaderStateTest.testInvalidMaybeAppendUpgradedKRaftVersion; the present level is nothing to do."""
+    """LeaderStateTest.testInvalidMaybeAppendUpgradedKRaftVersion; the current level is nothing to do."""
     node = static_leader()
     for voter_id in (LEADER, OTHER):
         node = ask(node, UpdateRaftVoterRequest(None, EPOCH, key(voter_id), endpoints(voter_id), VERSIONS)).node

@@ -102,7 +102,7 @@ def test_an_isr_with_a_restarted_member_is_refused(driver: QuorumDriver) -> None
     assert isinstance(granted, PartitionAnswer)
 
 
-def test_a_leader_that_repeats_its_request_gets_the_present_state(driver: QuorumDriver) -> None:
+def test_a_leader_that_repeats_its_request_gets_the_current_state(driver: QuorumDriver) -> None:
     """Its first answer was lost."""
     row = driver.row("orders-0")
     epoch = int(driver.cluster.columns.partition_epoch[row])

@@ -17,7 +17,7 @@ from tests.golden_scripts import assert_golden, golden_scripts, golden_text
 
 
 def play(text: str) -> str:
-    """Run a script's commands on a new cluster; return the script with the present results."""
+    """Run a script's commands on a new cluster; return the script with the current results."""
     driver = QuorumDriver()
     blocks = parse(text)
     for block in blocks:

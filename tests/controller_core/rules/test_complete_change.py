@@ -10,7 +10,7 @@ from controller_core.decisions.transition import apply
 from controller_core.model import NO_LEADER, Broker, Cluster, Replicas, changes
 from controller_core.model.columns import pad, unpad
 from controller_core.model.mode_rules import kraft_rules
-from controller_core.rules.complete_change import Electing, Target, complete_change, electing, present_target
+from controller_core.rules.complete_change import Electing, Target, complete_change, current_target, electing
 from kafka_metadata.metadata_versions import ELR_VERSION, METADATA_VERSION
 
 ROW = np.zeros(1, dtype=np.int32)
@@ -80,7 +80,7 @@ def test_a_change_without_an_effect_is_none() -> None:
     """Kafka writes no record for it."""
     cluster = cluster_with((1, 2, 3), 1)
 
-    assert complete_change(cluster, ROW, present_target(cluster, ROW), electing(cluster, ROW)) is None
+    assert complete_change(cluster, ROW, current_target(cluster, ROW), electing(cluster, ROW)) is None
 
 
 def test_a_suspected_broker_is_elected_last() -> None:
@@ -104,7 +104,7 @@ def test_a_suspected_leader_stays() -> None:
     cluster = cluster_with((1, 2, 3), 1)
     cluster.suspected.add(1)
 
-    assert complete_change(cluster, ROW, present_target(cluster, ROW), electing(cluster, ROW)) is None
+    assert complete_change(cluster, ROW, current_target(cluster, ROW), electing(cluster, ROW)) is None
 
 
 def test_columns_of_zookeeper_mode_have_no_eligible_replicas() -> None:

@@ -124,24 +124,24 @@ def test_more_partitions_than_the_limit_are_refused_before_memory_is_allocated()
 
 @given(clusters(), st.integers(1, 30), st.integers(1, 30), st.integers(1, 5), st.integers(0, 2000))
 def test_added_partitions_continue_a_topic_that_started_at_the_same_index(
-    brokers: Racks, present: int, added: int, factor: int, first_replica: int
+    brokers: Racks, current: int, added: int, factor: int, first_replica: int
 ) -> None:
     """AdminZkClient.createNewPartitionsAssignment: one number, from partition 0's first replica, is index and shift."""
     factor = min(factor, len(brokers))
     start = fixed_start_index(brokers, first_replica)
 
-    expected = place_replicas_plain(brokers, added, factor, start, start, start_partition_id=present)
+    expected = place_replicas_plain(brokers, added, factor, start, start, start_partition_id=current)
 
     replicas = [first_replica, *range(3000, 3000 + factor - 1)]
-    assert place_added(brokers, replicas, present, added).tolist() == expected
+    assert place_added(brokers, replicas, current, added).tolist() == expected
 
 
 @given(clusters(), st.integers(1, 30), st.integers(1, 30), NUMBERS)
-def test_added_partitions_keep_leaders_balanced(brokers: Racks, present: int, added: int, start: int) -> None:
+def test_added_partitions_keep_leaders_balanced(brokers: Racks, current: int, added: int, start: int) -> None:
     """Invariant C11 for a topic that is created and then grows on the same brokers, without racks."""
     brokers = dict.fromkeys(brokers)
-    begun = place_replicas(brokers, present, 1, start, 0)
-    grown = place_added(brokers, begun[0].tolist(), present, added)
+    begun = place_replicas(brokers, current, 1, start, 0)
+    grown = place_added(brokers, begun[0].tolist(), current, added)
     leads = Counter([*begun[:, 0].tolist(), *grown[:, 0].tolist()])
 
     assert max(leads[broker] for broker in brokers) - min(leads[broker] for broker in brokers) <= 1

@@ -306,7 +306,7 @@ def test_a_log_of_a_topic_deleted_in_this_term_is_deleted() -> None:
 
 @pytest.mark.parametrize("broker", [1, 3])
 def test_an_assigned_log_is_never_deleted(broker: int) -> None:
-    """The present assignment is used, whatever an earlier list contained."""
+    """The current assignment is used, whatever an earlier list contained."""
     driver = moved_away()
 
     driver.find_strays(broker, "orders-0")

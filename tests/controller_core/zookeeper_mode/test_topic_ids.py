@@ -65,10 +65,10 @@ def test_an_id_is_never_replaced() -> None:
 def test_an_id_written_by_another_process_is_used_and_sent() -> None:
     """The version does not match: the written id is read and used."""
     driver = cluster_with_old_topic([1, 2])
-    present = driver.written.topics["old"]
+    current = driver.written.topics["old"]
 
     def write_id() -> None:
-        driver.written.topics["old"] = replace(present, topic_id=OTHER_ID, version=present.version + 1)
+        driver.written.topics["old"] = replace(current, topic_id=OTHER_ID, version=current.version + 1)
 
     driver.intrude(write_id)
     driver.submit(events.AssignTopicIds({"old": ID}))

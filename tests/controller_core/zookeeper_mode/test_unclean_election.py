@@ -59,7 +59,7 @@ def test_the_dynamic_default_takes_precedence_over_the_one_in_brokers_files(
 
 
 def test_a_removed_setting_no_longer_applies(driver: Driver) -> None:
-    """Present leaders stay."""
+    """Current leaders stay."""
     driver.submit(events.UncleanElectionRead({"orders": True}, {DYNAMIC: True}))
     driver.submit(events.UncleanElectionRead({"orders": None}, {DYNAMIC: None}))
 

@@ -135,7 +135,7 @@ def test_an_event_names_the_versions_that_it_was_read_from(event: events.Event, 
 
 @pytest.mark.parametrize(("version", "is_stale"), [(2, True), (3, True), (4, False)])
 def test_a_record_is_stale_up_to_the_known_version(version: int, is_stale: bool) -> None:
-    """The known version is that of the present state."""
+    """The known version is that of the current state."""
     table = versions(orders=3)
 
     assert table.is_stale(TopicObserved("orders", {}, {}, {}), version) == is_stale

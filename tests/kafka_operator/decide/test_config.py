@@ -10,15 +10,15 @@ from kafka_operator.decide.topics.config import config_changes, same_value
 
 def test_what_differs_is_set_and_what_was_ours_is_reset() -> None:
     """Only named settings and those that we may have set; foreign ones stay."""
-    present = {name: ConfigValue(value, "STRING") for name, value in {"a": "1", "b": "2", "c": "3", "d": "4"}.items()}
+    current = {name: ConfigValue(value, "STRING") for name, value in {"a": "1", "b": "2", "c": "3", "d": "4"}.items()}
 
-    changes = config_changes({"a": "1", "b": "9", "e": "5"}, frozenset({"a", "b", "c", "z"}), present)
+    changes = config_changes({"a": "1", "b": "9", "e": "5"}, frozenset({"a", "b", "c", "z"}), current)
 
     assert changes == ((("b", "9"), ("e", "5")), ("c",))
 
 
 @pytest.mark.parametrize(
-    ("config_type", "wanted", "present", "same"),
+    ("config_type", "wanted", "current", "same"),
     [
         ("LONG", " 007 ", "7", True),
         ("LONG", "7", "8", False),
@@ -35,9 +35,9 @@ def test_what_differs_is_set_and_what_was_ours_is_reset() -> None:
         ("", "x", "x", True),
     ],
 )
-def test_values_are_compared_as_kafka_parses_them(config_type: str, wanted: str, present: str, same: bool) -> None:
+def test_values_are_compared_as_kafka_parses_them(config_type: str, wanted: str, current: str, same: bool) -> None:
     """ConfigDef.parseType: numbers, booleans, lists, trimmed text."""
-    assert same is same_value(wanted, ConfigValue(present, config_type))
+    assert same is same_value(wanted, ConfigValue(current, config_type))
 
 
 def test_a_hidden_value_is_never_set_again() -> None:

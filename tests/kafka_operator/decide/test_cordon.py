@@ -124,17 +124,17 @@ def test_a_cordon_is_recorded_with_the_previous_value_before_it_is_made() -> Non
 
 @pytest.mark.shows("F43")
 @pytest.mark.parametrize(
-    ("before", "present", "restored"),
+    ("before", "current", "restored"),
     [(None, "*", True), ("/data/1", "*", True), (None, "/data/2", False), ("*", "*", False)],
     ids=["not set", "set by another client", "changed in the meantime", "cordoned by another client"],
 )
 def test_the_previous_value_is_restored_unless_another_client_changed_it(
-    before: str | None, present: str, restored: bool
+    before: str | None, current: str, restored: bool
 ) -> None:
     """The record is removed when Kafka was seen without the cordon."""
     known = kafka_4_3(Cordon(4, before, in_force=True))
 
-    step = decide_cordons(known, view({4: present}))
+    step = decide_cordons(known, view({4: current}))
 
     if restored:
         assert step == AlterCordons((AlterBroker(4, ((SETTING, before),)),))

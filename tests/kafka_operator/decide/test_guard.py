@@ -195,7 +195,7 @@ def test_a_plan_does_not_start_before_its_limits_have_been_read() -> None:
     assert "query p99: the query found nothing." in later.conditions[0].message
 
 
-def test_a_breach_starts_no_further_move_and_lets_the_present_ones_end() -> None:
+def test_a_breach_starts_no_further_move_and_lets_the_current_ones_end() -> None:
     """Paused: nothing is submitted, nothing is cancelled."""
     item = guarded()
     status = written(decide(item, seen(OVER)))

@@ -124,37 +124,37 @@ def moved(step: CreateReassignment, seen: KafkaTopic) -> KafkaTopic:
     )
 
 
-def pends(present: Topic) -> bool:
+def pends(current: Topic) -> bool:
     """Whether it waits for its user's consent."""
-    return ready(present.status.conditions) == ("False", "AdoptionPending")
+    return ready(current.status.conditions) == ("False", "AdoptionPending")
 
 
 def converge(before: Topic, seen: KafkaTopic | None) -> tuple[Topic, KafkaTopic | None]:
     """Carry out steps until none is left."""
-    present = before
+    current = before
     for _ in range(MAX_STEPS):
-        step = decide_topic(present, TopicView(now=NOW, seen=seen, waited_s=60))
+        step = decide_topic(current, TopicView(now=NOW, seen=seen, waited_s=60))
         if isinstance(step, Done | Retry):
-            return present, seen
+            return current, seen
         if isinstance(step, Claim):
-            present = claimed(present, step)
+            current = claimed(current, step)
         elif isinstance(step, Release):
-            present = released(present)
+            current = released(current)
         elif isinstance(step, CreateReassignment):
             assert seen is not None
             seen = moved(step, seen)
         elif isinstance(step, Apply) and step.asks_only:
-            step = decide_topic(present, TopicView(now=NOW, seen=seen, waited_s=60, applied=True))
+            step = decide_topic(current, TopicView(now=NOW, seen=seen, waited_s=60, applied=True))
             if isinstance(step, Done | Retry):
-                return present, seen
+                return current, seen
             assert isinstance(step, WriteStatus | Release), step
-            present = released(present) if isinstance(step, Release) else replace(present, status=step.status)
+            current = released(current) if isinstance(step, Release) else replace(current, status=step.status)
         elif isinstance(step, Apply):
             for action in step.actions:
                 seen = carry_out(action, seen)
         else:
             assert isinstance(step, WriteStatus), step
-            present = replace(present, status=step.status)
+            current = replace(current, status=step.status)
     raise AssertionError(f"no end after {MAX_STEPS} steps")
 
 
@@ -162,35 +162,35 @@ def converge(before: Topic, seen: KafkaTopic | None) -> tuple[Topic, KafkaTopic 
 @given(declared(), shown())
 def test_every_topic_converges_and_then_nothing_is_done(before: Topic, seen: KafkaTopic | None) -> None:
     """O1, O2: a bounded number of steps, after which the same poll needs none."""
-    present, settled = converge(before, seen)
+    current, settled = converge(before, seen)
 
-    again, unchanged = converge(present, settled)
+    again, unchanged = converge(current, settled)
 
-    assert (present, settled) == (again, unchanged)
-    assert present.observes or pends(present) or desired_actions(present, settled) == ()
+    assert (current, settled) == (again, unchanged)
+    assert current.observes or pends(current) or desired_actions(current, settled) == ()
 
 
 @given(declared(), shown())
 def test_drift_that_can_be_corrected_is_corrected_in_the_end(before: Topic, seen: KafkaTopic | None) -> None:
     """Partitions at least as many; settings of the spec set, those that were ours and are not in it gone."""
-    present, settled = converge(before, seen)
+    current, settled = converge(before, seen)
 
-    if present.observes or pends(present):
+    if current.observes or pends(current):
         return
     assert settled is not None
-    assert len(settled.partitions) >= present.partitions
-    assert config_changes(dict(present.config), before.managed_config, settled.config) == ((), ())
+    assert len(settled.partitions) >= current.partitions
+    assert config_changes(dict(current.config), before.managed_config, settled.config) == ((), ())
 
 
 @pytest.mark.shows("E6")
 @given(declared(), shown())
 def test_topics_that_observe_or_wait_for_consent_are_not_changed(before: Topic, seen: KafkaTopic | None) -> None:
     """Neither has any effect on Kafka; each lists in what the topic differs, until there is nothing to list."""
-    present, settled = converge(before, seen)
+    current, settled = converge(before, seen)
 
-    if present.observes or pends(present):
+    if current.observes or pends(current):
         assert seen == settled
-        assert find_drift(present, seen) == present.status.drift
+        assert find_drift(current, seen) == current.status.drift
 
 
 @pytest.mark.shows("F7")
@@ -280,7 +280,7 @@ def test_the_generation_is_observed_only_when_no_action_is_left(before: Topic, s
 @given(declared(), shown())
 def test_a_status_reads_back_as_it_was_written(before: Topic, seen: KafkaTopic | None) -> None:
     """Otherwise every poll would find a difference and write again (O7)."""
-    present, _ = converge(before, seen)
+    current, _ = converge(before, seen)
     raw = {
         "metadata": {
             "namespace": "shop",
@@ -290,8 +290,8 @@ def test_a_status_reads_back_as_it_was_written(before: Topic, seen: KafkaTopic |
             "creationTimestamp": "2026-01-01T00:00:00Z",
         },
         "spec": {"clusterRef": {"name": "main"}, "partitions": 1, "replicationFactor": 1},
-        "status": {name: value for name, value in present.status.to_patch().items() if value is not None},
+        "status": {name: value for name, value in current.status.to_patch().items() if value is not None},
     }
 
-    assert present.status == read_topic(raw).status
-    assert isinstance(present.status, TopicStatus)
+    assert current.status == read_topic(raw).status
+    assert isinstance(current.status, TopicStatus)

@@ -255,7 +255,7 @@ def test_cancel_after_the_end_changes_nothing_but_the_observed_generation() -> N
 
 
 def test_an_unreachable_cluster_is_reported_and_the_state_stays() -> None:
-    """It continues from the present state when the cluster is reachable again."""
+    """It continues from the current state when the cluster is reachable again."""
     away = Unavailable("ClusterUnreachable", "No broker answers.")
 
     status = written(decide_reassignment_unavailable(at(State.RUNNING), away, NOW, 0))

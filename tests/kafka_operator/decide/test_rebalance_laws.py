@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_operator.decide.clusters.rebalance import RebalanceView, decide_rebalance
-from kafka_operator.decide.clusters.rebalance_need import LOST_AFTER_S, Measure, Present, ReadHolders, Spread
+from kafka_operator.decide.clusters.rebalance_need import LOST_AFTER_S, CurrentState, Measure, ReadHolders, Spread
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.resources.auto_rebalance import AutoRebalance, OnImbalance
 from kafka_operator.resources.cluster import Cluster, PodGroup
@@ -43,9 +43,9 @@ class Model:
     given_up: set[int] = field(default_factory=set)
     """Brokers whose removal a person stopped, or that moved nothing, and that have been wanted to go ever since."""
 
-    def present(self) -> Present:
+    def current(self) -> CurrentState:
         """What the operator sees; everybody who is away has been so for long."""
-        return Present(
+        return CurrentState(
             alive=frozenset(self.alive),
             settled=self.settled,
             offline_s=dict.fromkeys(set(BROKERS) - self.alive, LOST_AFTER_S),
@@ -65,7 +65,7 @@ class Model:
         current = None if mine is None or mine.open is None else mine.open.name
         others = tuple(item for name, item in self.known.items() if name != current)
         now = NOW + timedelta(seconds=self.now_s)
-        step = decide_rebalance(self.cluster, RebalanceView(now, self.present(), self.known, others))
+        step = decide_rebalance(self.cluster, RebalanceView(now, self.current(), self.known, others))
         if isinstance(step, Wait | Done):
             return False
         if isinstance(step, ReadHolders):

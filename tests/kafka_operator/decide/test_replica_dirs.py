@@ -39,15 +39,15 @@ AWAY = Failure(8, "BROKER_NOT_AVAILABLE", "Broker 2 does not answer.")
 
 def group(found: ReplicaDir | None, *, handed_over: int = 0, handing_over: int = 0, back: bool = False) -> str:
     """Return the group of partition 0, whose replica on broker 1 has these directories."""
-    present = PresentPartitions(
+    current = PresentPartitions(
         {"t": KafkaTopic("t", None, (KafkaPartition(0, 1, (1, 2), (1, 2)),))},
         dirs={} if found is None else {P0: {1: found}},
     )
     status = ReassignmentStatus(handed_over=handed_over, handing_over=handing_over)
     if back:
-        progress = find_rollback_progress(Recorded((BASE,), (PLAN,)), status, present)
+        progress = find_rollback_progress(Recorded((BASE,), (PLAN,)), status, current)
     else:
-        progress = find_progress(Recorded((PLAN,), (BASE,)), status, present)
+        progress = find_progress(Recorded((PLAN,), (BASE,)), status, current)
     names = ("arrived", "moving", "due", "later", "lost", "stray", "gone")
     return next(name for name in names if getattr(progress, name))
 
@@ -85,7 +85,7 @@ def test_a_rollback_returns_a_replica_from_wherever_it_is(found: ReplicaDir, exp
     assert group(found, back=True) == expected
 
 
-def test_a_cancelled_move_names_the_present_directory() -> None:
+def test_a_cancelled_move_names_the_current_directory() -> None:
     """ReplicaManager.alterReplicaLogDirs deletes the future log of another directory."""
     dirs = {P0: {1: ReplicaDir("/a", "/b", 5), 2: ReplicaDir("/a")}}
 
@@ -94,20 +94,20 @@ def test_a_cancelled_move_names_the_present_directory() -> None:
     assert targets_of([PLAN], {P0: {1: ReplicaDir("/a")}}) == {1: {P0: "/b"}}
 
 
-def directory(path: str, future: int | None = None, present: int | None = None) -> dict[str, object]:
+def directory(path: str, future: int | None = None, current: int | None = None) -> dict[str, object]:
     """A directory of a DescribeLogDirs response with a log of partition 0 and a future log of it."""
     logs = [
         {"partition_index": 0, "partition_size": size, "offset_lag": 0, "is_future_key": is_future}
-        for size, is_future in ((present, False), (future, True))
+        for size, is_future in ((current, False), (future, True))
         if size is not None
     ]
     topics = [{"name": "t", "partitions": logs}]
     return {"error_code": 0, "log_dir": path, "topics": topics, "total_bytes": 100, "usable_bytes": 60}
 
 
-def test_a_broker_shows_present_and_future_logs() -> None:
+def test_a_broker_shows_current_and_future_logs() -> None:
     """DescribeLogDirs (KIP-113) marks a future log by is_future_key."""
-    response = {"error_code": 0, "results": [directory("/a", present=9), directory("/b", future=4)]}
+    response = {"error_code": 0, "results": [directory("/a", current=9), directory("/b", future=4)]}
 
     found = brokers.replica_dirs_of(response)
 

@@ -93,16 +93,16 @@ class Site:
     def pass_time(self, *, calm: bool) -> None:
         """Let a moment pass; pods and replicas get on, and unless it is calm something may go wrong."""
         self.now_s += BUSY_POLL_S if not calm else READY_WITHIN_S / 20
-        for node_id, present in list(self.pods.items()):
-            if present.deleting and (calm or self.rng.random() < 0.5):
+        for node_id, current in list(self.pods.items()):
+            if current.deleting and (calm or self.rng.random() < 0.5):
                 self.made += 1
-                node = present.node if present.node not in self.cordoned else f"new-{self.made}"
+                node = current.node if current.node not in self.cordoned else f"new-{self.made}"
                 self.pods[node_id] = pod(
                     node_id, self.name(), ready=False, uid=f"uid-{self.made}", node=node, since=self.moment()
                 )
-            elif not present.ready and not present.deleting and (calm or self.rng.random() < 0.5):
-                self.pods[node_id] = replace(present, ready=True, since=self.moment())
-        ready = {node_id for node_id, present in self.pods.items() if not present.unavailable}
+            elif not current.ready and not current.deleting and (calm or self.rng.random() < 0.5):
+                self.pods[node_id] = replace(current, ready=True, since=self.moment())
+        ready = {node_id for node_id, current in self.pods.items() if not current.unavailable}
         self.out_of_sync = {
             item for item in self.out_of_sync if item[1] not in ready or not (calm or self.rng.random() < 0.5)
         }
@@ -130,7 +130,7 @@ class Site:
         partitions = tuple(
             PartitionReplicas(item, replicas, self.isr(item)) for item, replicas in self.layout.replicas.items()
         )
-        alive = tuple(node_id for node_id, present in self.pods.items() if not present.unavailable)
+        alive = tuple(node_id for node_id, current in self.pods.items() if not current.unavailable)
         controller_id = alive[0] if alive else -1
         return ReplicaHealth(
             controller_id, alive, partitions, {item.topic: self.layout.min_isr for item in self.layout.replicas}
@@ -148,8 +148,8 @@ class Site:
     def settled(self) -> bool:
         """Whether every pod is Ready, as declared, and on a node that stays."""
         return all(
-            not present.unavailable and present.revision == self.name() and present.node not in self.cordoned
-            for present in self.pods.values()
+            not current.unavailable and current.revision == self.name() and current.node not in self.cordoned
+            for current in self.pods.values()
         )
 
 

@@ -168,12 +168,12 @@ def test_a_quota_is_never_exceeded_in_any_order_of_events(
     rng.shuffle(shuffled)
 
     assert refusals.keys() == quota_refusals(found, shuffled).keys()
-    present = [has for has, _ in wishes if has]
+    current = [has for has, _ in wishes if has]
     granted = [
         (item.status.partitions or 0) if item.key in refusals else item.partitions
         for item in topics
         if item.key not in refusals or item.status.partitions
     ]
-    assert len(granted) <= max(max_topics, len(present))
-    assert sum(granted) <= max(max_partitions, sum(present))
+    assert len(granted) <= max(max_topics, len(current))
+    assert sum(granted) <= max(max_partitions, sum(current))
     assert Key(kinds.TOPIC, TEAM, "t0") not in refusals or wishes[0][0] == 0 or wishes[0][1] > wishes[0][0]

@@ -96,7 +96,7 @@ def test_with_approval_required_the_others_wait_for_the_digest_of_the_plan() -> 
     wrong = replace(with_canary(approvedDigest=OTHER), status=status)
     refused = written(decide(wrong, arrived(at_s=700)))
     assert (refused.handing_over, ready(refused.conditions)) == (1, ("False", "CanaryApprovalRequired"))
-    assert "The present value refers to another plan." in refused.conditions[0].message
+    assert "The current value refers to another plan." in refused.conditions[0].message
 
     approved = replace(with_canary(approvedDigest=DIGEST), status=status)
 

@@ -381,8 +381,8 @@ def test_security_that_cannot_be_is_refused_at_apply(namespace: Namespace, spec:
 
 def test_security_is_taken_in_all_its_forms(namespace: Namespace) -> None:
     """Each type of authentication, by the keys of its usual kind of Secret; former spellings are still accepted."""
-    present = ("Plain", "ScramSHA256", "ScramSHA512", "OAuthBearer", "MutualTLS")
-    for number, kind in enumerate((*present, *FORMER_TYPES)):
+    current = ("Plain", "ScramSHA256", "ScramSHA512", "OAuthBearer", "MutualTLS")
+    for number, kind in enumerate((*current, *FORMER_TYPES)):
         authentication = {"type": kind, "secretRef": {"name": "user"}}
         namespace.take(raw_cluster(f"by-{number}", tls={"caSecretRef": {"name": "ca"}}, authentication=authentication))
     scram = {"type": "ScramSHA512", "username": "u", "secretRef": {"name": "user", "passwordKey": "pass.word"}}

@@ -289,7 +289,7 @@ def test_the_low_watermark_ignores_dead_brokers() -> None:
 
 
 def test_a_follower_that_reaches_the_end_at_its_last_fetch_was_caught_up_then() -> None:
-    """Source: Replica.updateFetchStateOrThrow: under a steady load no fetch reaches the present end."""
+    """Source: Replica.updateFetchStateOrThrow: under a steady load no fetch reaches the current end."""
     first = FollowerProgress().after_fetch(
         fetch_offset=0, start_offset=0, leader_end_offset=10, broker_epoch=12, now_ms=100
     )

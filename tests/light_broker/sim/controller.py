@@ -73,7 +73,7 @@ class Controller:
         return AlterPartitionAnswer(ErrorCode.NONE, self.state.leader_epoch, self.state.partition_epoch, self.state.isr)
 
     def publish(self) -> None:
-        """Send the present state to all brokers."""
+        """Send the current state to all brokers."""
         self.version += 1
         self._publish(Metadata(self.version, self.state, dict(self.live)))
 

@@ -29,7 +29,7 @@ UNCLEAN = "unclean.leader.election.enable"
 
 
 class Callers:
-    """All administrators. They know the present state of the active controller, as if they had just read it."""
+    """All administrators. They know the current state of the active controller, as if they had just read it."""
 
     def __init__(self, cluster: "KRaftCluster") -> None:
         self._cluster = cluster
@@ -149,10 +149,10 @@ class Callers:
     def _raise_features(self) -> None:
         """Raise metadata.version, or enable eligible leader replicas where it has them."""
         levels = {name: record.feature_level for name, record in self._cluster.metadata.image.features.items()}
-        present = levels.get(METADATA_VERSION, LATEST_PRODUCTION)
+        current = levels.get(METADATA_VERSION, LATEST_PRODUCTION)
         wanted = FeatureUpdate(ELR_VERSION, 1, UpgradeType.UPGRADE)
-        if present < LATEST_PRODUCTION and (ELR_VERSION in levels or self._random.random() < 0.7):
-            level = self._random.randint(present + 1, LATEST_PRODUCTION)
+        if current < LATEST_PRODUCTION and (ELR_VERSION in levels or self._random.random() < 0.7):
+            level = self._random.randint(current + 1, LATEST_PRODUCTION)
             wanted = FeatureUpdate(METADATA_VERSION, level, UpgradeType.UPGRADE)
         self._ask(partial(_update, self._cluster, wanted))
 

@@ -10,7 +10,7 @@ from functools import partial
 from controller_core.metadata.config_alterations import alter_configs
 from controller_core.model.broker_events import ChangeConfigs
 from controller_core.shell.admin.responses import Outcome
-from controller_core.shell.kraft.admin.describe_configs import present_settings
+from controller_core.shell.kraft.admin.describe_configs import current_settings
 from controller_core.shell.kraft.port import MetadataController
 from kafka_metadata.records import ResourceType as ConfigResourceType
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
@@ -54,7 +54,7 @@ class ConfigApis:
         repeated = duplicates(_identity(each) for each in body["resources"])
         judged = [_judged(each, repeated, allows) for each in body["resources"]]
         image = self._controller.image
-        settings = present_settings(self._file, image)
+        settings = current_settings(self._file, image)
         decided = alter_configs(image, settings, judged, incremental=incremental, is_forwarded=context.is_forwarded)
         if decided.changes and not body["validate_only"]:
             # Nothing is awaited between the image and the decision on the event, so no other change is lost.

@@ -17,7 +17,7 @@ from kafka_node.describe_configs import CLUSTER_DEFAULT, DescribedNode, describe
 from kafka_wire.codec import Body
 
 
-def present_settings(file: Settings, image: MetadataImage) -> Settings:
+def current_settings(file: Settings, image: MetadataImage) -> Settings:
     """Return the settings of a node with the dynamic configs of an image that apply."""
     return file.with_dynamic(
         applicable(image.config_values(ResourceType.BROKER, CLUSTER_DEFAULT), of_all_nodes=True),
@@ -40,5 +40,5 @@ class DescribeConfigsApi:
         def topic_configs(name: str) -> Mapping[str, str] | None:
             return None if image.topic(name) is None else image.config_values(ResourceType.TOPIC, name)
 
-        node = DescribedNode(present_settings(self._file, image), ALL_DYNAMIC, topic_configs, image.config_values)
+        node = DescribedNode(current_settings(self._file, image), ALL_DYNAMIC, topic_configs, image.config_values)
         return describe(node, self._asking(context), body)

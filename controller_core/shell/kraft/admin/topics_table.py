@@ -18,7 +18,7 @@ from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.kraft.admin.configs import ConfigApis, refused
-from controller_core.shell.kraft.admin.describe_configs import DescribeConfigsApi, present_settings
+from controller_core.shell.kraft.admin.describe_configs import DescribeConfigsApi, current_settings
 from controller_core.shell.kraft.port import MetadataController
 from controller_core.shell.store import Config
 from kafka_metadata.image import quota_entity
@@ -80,7 +80,7 @@ def topic_handlers(
     quotas = MutationQuotas(_CommittedQuotas(controller))
 
     async def create_topics(active: ActiveController, context: RequestContext, body: Body) -> Body:
-        configs_of = partial(created_configs, settings=present_settings(file, controller.image))
+        configs_of = partial(created_configs, settings=current_settings(file, controller.image))
         return await topic_creation.create_topics(active, context, body, random, configs_of, quotas)
 
     async def create_partitions(active: ActiveController, context: RequestContext, body: Body) -> Body:

@@ -158,8 +158,8 @@ def missing_cordons(reassignment: Reassignment, cluster: Cluster | None) -> froz
         or not supports_cordons(cluster.status.versions)
     ):
         return frozenset()
-    present = condition_of(cluster.status.conditions, CORDONED)
-    if present is not None and present.reason == REFUSED:
+    current = condition_of(cluster.status.conditions, CORDONED)
+    if current is not None and current.reason == REFUSED:
         return frozenset()
     in_force = {cordon.broker_id for cordon in cluster.status.cordons if cordon.in_force}
     return brokers_to_empty(reassignment) & frozenset(cluster.status.broker_ids or ()) - in_force
@@ -204,7 +204,7 @@ def _declared(cluster: Cluster) -> frozenset[int]:
 
 
 def _first_record(broker: int, view: CordonView) -> Cordon | None:
-    """Return the record of a cordon that is about to be made; None while the broker's present value is not known."""
+    """Return the record of a cordon that is about to be made; None while the broker's current value is not known."""
     value = view.seen.get(broker)
     if broker not in view.alive or isinstance(value, Failure):
         return None

@@ -17,9 +17,9 @@ from datetime import datetime
 from typing import Any
 
 from kafka_operator.decide.clusters.rebalance_need import (
+    CurrentState,
     Measure,
     Need,
-    Present,
     ReadHolders,
     find_imbalance,
     find_need,
@@ -49,7 +49,7 @@ class RebalanceView:
     """Input of a decision: the cluster, the Reassignments of the Cluster's namespace by name, and others on the same Kafka."""
 
     now: datetime
-    present: Present
+    current: CurrentState
     reassignments: Mapping[str, Reassignment] = field(default_factory=dict)
     others: tuple[Reassignment, ...] = ()
 
@@ -67,10 +67,10 @@ def decide_rebalance(cluster: Cluster, view: RebalanceView) -> Step:
     step = _follow(cluster, record, view)
     if step is not None:
         return step
-    changed = noted(cluster, spec, record, view.present)
+    changed = noted(cluster, spec, record, view.current)
     if changed != record:
         return _note(cluster, changed)
-    need = find_need(cluster, spec, record, view.present)
+    need = find_need(cluster, spec, record, view.current)
     if isinstance(need, ReadHolders):
         return need
     if record.open is not None:
@@ -82,11 +82,11 @@ def _make(
     cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, need: Need | None, view: RebalanceView
 ) -> Step:
     """Create the Reassignment that is needed, if no other one is in progress."""
-    wanted = need or find_imbalance(spec, record, view.present, view.now)
+    wanted = need or find_imbalance(spec, record, view.current, view.now)
     if isinstance(wanted, Measure):
         return wanted
     if wanted is None:
-        return _report(cluster, view, *_at_rest(cluster, spec, record, view.present)) or Wait(POLL_INTERVAL_S)
+        return _report(cluster, view, *_at_rest(cluster, spec, record, view.current)) or Wait(POLL_INTERVAL_S)
     busy = next((other for other in view.others if other.status.begun or _is_goal(other)), None)
     if busy is not None:
         words = f"A Reassignment is needed that {wanted}; it will be created when {busy.key} has ended."
@@ -110,12 +110,12 @@ def _switched_off(cluster: Cluster) -> Step:
 
 def _first_record(cluster: Cluster, view: RebalanceView) -> Step:
     """Record the known brokers when rebalancing is switched on: those that hold replicas, or all if none does."""
-    if view.present.holders is None:
+    if view.current.holders is None:
         return ReadHolders()
     made = 0
     while name_of(cluster, made + 1) in view.reassignments:
         made += 1
-    brokers = tuple(sorted(view.present.holders or view.present.alive))
+    brokers = tuple(sorted(view.current.holders or view.current.alive))
     return WriteStatus(replace(cluster.status, auto_rebalance=RebalanceRecord(made, brokers)))
 
 
@@ -161,7 +161,7 @@ def _open(
     item = view.reassignments[made.name]
     purpose = Need(made.added, made.removed)
     levels = purpose == Need()
-    still_needed = need == purpose or (levels and need is None) or (need is None and not view.present.settled)
+    still_needed = need == purpose or (levels and need is None) or (need is None and not view.current.settled)
     if not item.status.begun and item.action is Action.EXECUTE and (made.withdrawn or not still_needed):
         if not made.withdrawn:
             return _note(cluster, replace(record, open=replace(made, withdrawn=True)))
@@ -177,9 +177,11 @@ def _open(
     return _report(cluster, view, FALSE, reason, message) or Wait(POLL_INTERVAL_S)
 
 
-def _at_rest(cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, present: Present) -> tuple[str, str, str]:
+def _at_rest(
+    cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, current: CurrentState
+) -> tuple[str, str, str]:
     """Return status, reason and message where nothing is to be made."""
-    new = new_brokers(cluster, record, present) if spec.on_brokers_added else []
+    new = new_brokers(cluster, record, current) if spec.on_brokers_added else []
     if new:
         message = f"Brokers {', '.join(map(str, new))} are new. A Reassignment is created when the set of brokers has not changed for some time."
         return FALSE, "WaitingForBrokers", message

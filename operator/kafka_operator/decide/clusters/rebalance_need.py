@@ -42,8 +42,8 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
-    """Present state of a cluster.
+class CurrentState:
+    """Current state of a cluster.
 
     `holders` hold replicas of topics that are not excluded; None if not read. `offline_s` are the seconds since brokers went offline.
     """
@@ -99,46 +99,46 @@ class Measure:
 
 
 def find_need(
-    cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, present: Present
+    cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, current: CurrentState
 ) -> Need | ReadHolders | None:
     """Return what brokers that came or went make necessary."""
     leaving = pods_that_leave(cluster)
     removed: list[int] = []
-    unsure = set(record.brokers) - present.alive - _declared(cluster)
-    if present.holders is None and (unsure or (spec.on_brokers_removed and leaving)):
+    unsure = set(record.brokers) - current.alive - _declared(cluster)
+    if current.holders is None and (unsure or (spec.on_brokers_removed and leaving)):
         return ReadHolders()
-    if spec.on_brokers_removed and present.holders is not None:
-        suspects = leaving | lost_brokers(cluster, present)
-        removed = sorted((suspects & present.holders) - set(record.declined))
-    added = new_brokers(cluster, record, present) if spec.on_brokers_added and present.settled else []
+    if spec.on_brokers_removed and current.holders is not None:
+        suspects = leaving | lost_brokers(cluster, current)
+        removed = sorted((suspects & current.holders) - set(record.declined))
+    added = new_brokers(cluster, record, current) if spec.on_brokers_added and current.settled else []
     if not (added or removed):
         return None
     return Need(tuple(added[:MAX_BROKERS]), tuple(removed[:MAX_BROKERS]))
 
 
-def new_brokers(cluster: Cluster, record: RebalanceRecord, present: Present) -> list[int]:
+def new_brokers(cluster: Cluster, record: RebalanceRecord, current: CurrentState) -> list[int]:
     """Return the brokers that are alive and have no part yet, those excepted that are about to leave."""
-    return sorted(present.alive - set(record.brokers) - pods_that_leave(cluster))
+    return sorted(current.alive - set(record.brokers) - pods_that_leave(cluster))
 
 
 def find_imbalance(
-    spec: AutoRebalance, record: RebalanceRecord, present: Present, now: datetime
+    spec: AutoRebalance, record: RebalanceRecord, current: CurrentState, now: datetime
 ) -> Need | Measure | None:
     """Return whether bytes that lie unevenly make a Reassignment necessary."""
     wanted = spec.on_imbalance
-    if wanted is None or not present.settled:
+    if wanted is None or not current.settled:
         return None
     if record.last_end_time is not None:
         since_s = (now - read_time(record.last_end_time)).total_seconds()
         if since_s < wanted.minimum_interval_s:
             return None
-    if present.spread is None:
-        return Measure() if present.can_measure else None
-    uneven = present.spread.percent >= wanted.threshold_percent and present.spread.movable
+    if current.spread is None:
+        return Measure() if current.can_measure else None
+    uneven = current.spread.percent >= wanted.threshold_percent and current.spread.movable
     return Need() if uneven else None
 
 
-def noted(cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, present: Present) -> RebalanceRecord:
+def noted(cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, current: CurrentState) -> RebalanceRecord:
     """Return what is to be noted of brokers and bytes, whether or not a Reassignment is needed.
 
     A broker that is gone and holds nothing is forgotten, and new if it comes back; removals that are not wanted any more may be
@@ -146,13 +146,13 @@ def noted(cluster: Cluster, spec: AutoRebalance, record: RebalanceRecord, presen
     """
     brokers, declined = set(record.brokers), set(record.declined)
     if not spec.on_brokers_added:
-        brokers |= present.alive - pods_that_leave(cluster)
-    if present.holders is not None:
-        brokers -= brokers - present.alive - present.holders - _declared(cluster)
-        declined &= pods_that_leave(cluster) | (lost_brokers(cluster, present) & present.holders)
-    elif not pods_that_leave(cluster) and not lost_brokers(cluster, present):
+        brokers |= current.alive - pods_that_leave(cluster)
+    if current.holders is not None:
+        brokers -= brokers - current.alive - current.holders - _declared(cluster)
+        declined &= pods_that_leave(cluster) | (lost_brokers(cluster, current) & current.holders)
+    elif not pods_that_leave(cluster) and not lost_brokers(cluster, current):
         declined = set()
-    spread = record.spread_percent if present.spread is None else present.spread.percent
+    spread = record.spread_percent if current.spread is None else current.spread.percent
     return replace(record, brokers=tuple(sorted(brokers)), declined=tuple(sorted(declined)), spread_percent=spread)
 
 
@@ -164,12 +164,12 @@ def pods_that_leave(cluster: Cluster) -> AbstractSet[int]:
     return frozenset(range(group.first_id + group.replicas, group.first_id + maintained))
 
 
-def lost_brokers(cluster: Cluster, present: Present) -> AbstractSet[int]:
+def lost_brokers(cluster: Cluster, current: CurrentState) -> AbstractSet[int]:
     """Return the brokers that have been offline for long and have no pod declared, where pods are declared at all."""
     if cluster.brokers is None or cluster.brokers.replicas is None:
         return frozenset()
-    long_offline = {broker for broker, offline_s in present.offline_s.items() if offline_s >= LOST_AFTER_S}
-    return long_offline - present.alive - _declared(cluster)
+    long_offline = {broker for broker, offline_s in current.offline_s.items() if offline_s >= LOST_AFTER_S}
+    return long_offline - current.alive - _declared(cluster)
 
 
 def _declared(cluster: Cluster) -> AbstractSet[int]:

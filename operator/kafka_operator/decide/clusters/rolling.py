@@ -9,7 +9,7 @@ So a broker is back in every ISR before the next one goes. A pod that does not g
 it is due itself: then its replacement is what may mend it (a roll of a form that cannot start is left by rolling to one that can).
 A pod that is Ready and must not go yet makes another due one take its turn, so one topic with a single copy holds up one broker.
 
-Each decision depends only on the present state; nothing is remembered.
+Each decision depends only on the current state; nothing is remembered.
 """
 
 from __future__ import annotations
@@ -182,9 +182,9 @@ def _overdue(pod: Pod, now: datetime) -> bool:
 
 def _missing(pod_set: PodSet) -> list[str]:
     """Return the names of pods that are still to be made."""
-    present = {pod.node_id for pod in pod_set.pods}
+    current = {pod.node_id for pod in pod_set.pods}
     return [
-        f"{pod_set.name}-{ordinal}" for ordinal in range(pod_set.replicas) if pod_set.first_id + ordinal not in present
+        f"{pod_set.name}-{ordinal}" for ordinal in range(pod_set.replicas) if pod_set.first_id + ordinal not in current
     ]
 
 

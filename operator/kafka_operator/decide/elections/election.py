@@ -136,7 +136,7 @@ def _running(election: Election, view: ElectionView, chosen: Chosen) -> Step:
 
 
 def _finish(election: Election, view: ElectionView, counts: Counts, failures: Mapping[Partition, Failure]) -> Step:
-    """Evaluate an Election after the last request, by the controller's response and the present leaders."""
+    """Evaluate an Election after the last request, by the controller's response and the current leaders."""
     failed = len(failures)
     counts = replace(counts, failed=failed, elected=max(0, counts.needed - failed))
     if not failed:

@@ -1,7 +1,7 @@
 """Log directories of replicas (KIP-113): where brokers have them, and how far the moves of a plan between them are.
 
-While a replica moves, its broker has two logs of it: the present one, and the future one in the other directory. The broker replaces the
-present log by the future one as soon as both are equal. AlterReplicaLogDirs with the present directory deletes the future log, which
+While a replica moves, its broker has two logs of it: the current one, and the future one in the other directory. The broker replaces the
+current log by the future one as soon as both are equal. AlterReplicaLogDirs with the current directory deletes the future log, which
 cancels the move.
 """
 
@@ -19,7 +19,7 @@ from kafka_operator.resources.reassignment import ANY_LOG_DIR, Assignment, Parti
 
 @dataclass(frozen=True, slots=True)
 class DirectoryLogs:
-    """A log directory and the bytes of its logs, present and future ones, by partition; no logs if it is offline."""
+    """A log directory and the bytes of its logs, current and future ones, by partition; no logs if it is offline."""
 
     directory: LogDir
     logs: Mapping[Partition, int] = field(default_factory=dict)
@@ -48,15 +48,15 @@ Targets = Mapping[int, Mapping[Partition, str]]
 
 def replica_dirs_of(found: BrokerReplicaDirs) -> ReplicaDirs:
     """Return the directories by partition; a replica of which only the future log is readable is omitted."""
-    present: dict[Partition, dict[int, ReplicaDir]] = defaultdict(dict)
+    current: dict[Partition, dict[int, ReplicaDir]] = defaultdict(dict)
     for broker, directories in found.items():
         held = () if isinstance(directories, Failure) else directories
         futures = {name: (item.directory.path, size) for item in held for name, size in item.futures.items()}
         for item in held:
             for name in item.logs:
                 future, copied = futures.get(name, (None, 0))
-                present[name][broker] = ReplicaDir(item.directory.path, future, copied)
-    return present
+                current[name][broker] = ReplicaDir(item.directory.path, future, copied)
+    return current
 
 
 def planned_dirs(item: Assignment) -> Iterator[tuple[int, str]]:
@@ -148,7 +148,7 @@ def targets_of(items: Iterable[Assignment], dirs: ReplicaDirs) -> Targets:
 
 
 def targets_to_cancel(items: Iterable[Assignment], dirs: ReplicaDirs) -> Targets:
-    """Return the present directory of each replica that moves: this cancels its move."""
+    """Return the current directory of each replica that moves: this cancels its move."""
     targets: dict[int, dict[Partition, str]] = defaultdict(dict)
     for item in items:
         for broker, _ in planned_dirs(item):

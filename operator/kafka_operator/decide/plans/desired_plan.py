@@ -35,7 +35,7 @@ class DesiredPlan:
     proposal: Proposal | None = None
     bytes_to_move: int | None = None
     base: Plan | None = None
-    """The assignments before; None if they are the present replicas."""
+    """The assignments before; None if they are the current replicas."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class Found:
     copied: int = 0
     """Bytes that it copies, or replicas where sizes are not known."""
     base: Plan | None = None
-    """The assignments before; None if they are the present replicas."""
+    """The assignments before; None if they are the current replicas."""
     log_dirs: tuple[DirectoryFigures, ...] = ()
     """Log directories before and after, if the plan moves replicas between them."""
 

@@ -66,11 +66,11 @@ def canary_hold(
             f"{count} and healthy since {record.healthy_time}. The others wait until {write_time(soaked)}; {then}."
         )
         return Hold(CANARY_WAITING, message, min(CANARY_POLL_S, (soaked - now).total_seconds()))
-    differs = "" if canary.approved_digest is None else " The present value refers to another plan."
+    differs = "" if canary.approved_digest is None else " The current value refers to another plan."
     message = f"{count} and healthy since {record.healthy_time}. To move the others, {request}.{differs}"
     return Hold(CANARY_APPROVAL_REQUIRED, message, CANARY_POLL_S)
 
 
 def _is_healthy(name: Partition, partitions: PartitionProgress) -> bool:
-    known = partitions.present.get(name)
+    known = partitions.current.get(name)
     return known is not None and known.leader != NO_LEADER and set(known.replicas) <= set(known.isr)

@@ -127,7 +127,7 @@ def _quiet(guard: Guard, before: GuardRecord, now: datetime) -> GuardRecord:
 
 
 def _words_of_unknown(before: GuardRecord, unknown: Sequence[Reading]) -> str:
-    """Return the message for limits that cannot be read: the present one while it is about one of them, so that it rarely changes."""
+    """Return the message for limits that cannot be read: the current one while it is about one of them, so that it rarely changes."""
     if before.message is not None and any(before.message.startswith(f"{reading.limit}: ") for reading in unknown):
         return before.message
     return f"{unknown[0].limit}: {unknown[0].problem}"

@@ -95,7 +95,7 @@ def measure(
         growth=None if before is None else growth(before, sizes, now_s),
         lag=lag,
         lag_before=lag if before is None else before.lag,
-        fallen=sum(_fallen(item, alive) for item in partitions.present.values()),
+        fallen=sum(_fallen(item, alive) for item in partitions.current.values()),
     )
     return measured, Memory(now_s, known, copied, remaining, speed, lag, copy_states)
 
@@ -108,7 +108,7 @@ def _to_add(items: Iterable[Assignment], partitions: PartitionProgress, sizes: S
 def copied_of(item: Assignment, partitions: PartitionProgress, sizes: Sizes) -> int:
     """Return the bytes that the added replicas of a moving partition have, or the future logs of one between log directories."""
     if item.log_dirs:
-        dirs, whole = partitions.present.dirs_of(item.partition), size_of(item.partition, sizes)
+        dirs, whole = partitions.current.dirs_of(item.partition), size_of(item.partition, sizes)
         there = [(dirs[broker], path) for broker, path in planned_dirs(item) if broker in dirs]
         return sum(whole if found.path == path else found.copied for found, path in there)
     held = sizes.get(item.partition, {})
@@ -156,13 +156,13 @@ def _per_second(count: int, before: Memory, now_s: float) -> float:
     return count / max(now_s - before.taken_s, 1e-3)
 
 
-def _smoothed(before: float | None, present: float) -> float:
-    return present if before is None else SPEED_KEPT * before + (1 - SPEED_KEPT) * present
+def _smoothed(before: float | None, current: float) -> float:
+    return current if before is None else SPEED_KEPT * before + (1 - SPEED_KEPT) * current
 
 
 def _lag(item: Assignment, partitions: PartitionProgress, sizes: Sizes) -> int:
     """Return by how many bytes the remaining replicas are behind the leader, in total."""
-    known, held = partitions.present.get(item.partition), sizes.get(item.partition, {})
+    known, held = partitions.current.get(item.partition), sizes.get(item.partition, {})
     if known is None or known.leader == NO_LEADER or known.leader not in held:
         return 0
     followers: Iterable[int] = (broker for broker in known.replicas if broker != known.leader and broker in held)

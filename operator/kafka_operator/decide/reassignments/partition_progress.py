@@ -69,7 +69,7 @@ class PartitionProgress:
     """With replicas of neither base nor plan, or moving to other replicas."""
     gone: tuple[Assignment, ...] = ()
     """Partitions that no longer exist."""
-    present: PresentPartitions = field(default_factory=PresentPartitions)
+    current: PresentPartitions = field(default_factory=PresentPartitions)
     origin: tuple[Assignment, ...] = ()
     """Replicas before the move of each partition, in the plan's order."""
 
@@ -98,7 +98,7 @@ class PartitionProgress:
     def under_way(self) -> tuple[Assignment, ...]:
         """Return what would go on without the operator: the moving partitions, and others of which some replicas change their directory."""
         waiting = (item for item in (*self.due, *self.later, *self.lost) if item.log_dirs)
-        partly = (item for item in waiting if is_copying(item, self.present.dirs_of(item.partition)))
+        partly = (item for item in waiting if is_copying(item, self.current.dirs_of(item.partition)))
         return (*self.moving, *partly)
 
     @property
@@ -117,14 +117,14 @@ class PartitionProgress:
         Between log directories these are the brokers that copy their own replica.
         """
         if item.log_dirs:
-            return brokers_to_copy(item, self.present.dirs_of(item.partition))
-        known = self.present.get(item.partition)
+            return brokers_to_copy(item, self.current.dirs_of(item.partition))
+        known = self.current.get(item.partition)
         if known is None:
             return frozenset(item.replicas)
         return busy_brokers(item.replicas, known)
 
 
-def busy_brokers(target: tuple[int, ...], present: KafkaPartition) -> frozenset[int]:
+def busy_brokers(target: tuple[int, ...], current: KafkaPartition) -> frozenset[int]:
     """Return the brokers that a move to this target keeps busy; none where nothing is copied.
 
     >>> sorted(busy_brokers((2, 3), KafkaPartition(0, 1, (1, 2))))
@@ -132,19 +132,19 @@ def busy_brokers(target: tuple[int, ...], present: KafkaPartition) -> frozenset[
     >>> sorted(busy_brokers((2, 1), KafkaPartition(0, 1, (1, 2))))
     []
     """
-    adding = frozenset(target) - frozenset(present.replicas)
-    return adding | {present.leader} if adding and present.leader != NO_LEADER else adding
+    adding = frozenset(target) - frozenset(current.replicas)
+    return adding | {current.leader} if adding and current.leader != NO_LEADER else adding
 
 
-def find_progress(directed: Recorded, status: ReassignmentStatus, present: PresentPartitions) -> PartitionProgress:
+def find_progress(directed: Recorded, status: ReassignmentStatus, current: PresentPartitions) -> PartitionProgress:
     """Group the partitions of a plan that runs forward: `directed.plan` is the target, `directed.base` the replicas before."""
     found: dict[str, list[Assignment]] = {name: [] for name in GROUPS}
     for number, (item, before) in enumerate(zip(directed.plan, directed.base, strict=True)):
-        known, move = partition_in(present.topics, item.partition), present.moves.get(item.partition)
+        known, move = partition_in(current.topics, item.partition), current.moves.get(item.partition)
         if known is None:
             group = "gone"
         elif item.log_dirs:
-            dirs = present.dirs_of(item.partition)
+            dirs = current.dirs_of(item.partition)
             waiting = _waiting(number, status)
             group = group_of(item, before, known, dirs, waiting, begun=status.handing_over > 0, back=False)
         elif move is not None:
@@ -156,11 +156,11 @@ def find_progress(directed: Recorded, status: ReassignmentStatus, present: Prese
         else:
             group = _waiting(number, status)
         found[group].append(item)
-    return _progress(found, directed, present)
+    return _progress(found, directed, current)
 
 
 def find_rollback_progress(
-    directed: Recorded, status: ReassignmentStatus, present: PresentPartitions
+    directed: Recorded, status: ReassignmentStatus, current: PresentPartitions
 ) -> PartitionProgress:
     """Group the partitions of a rollback: `directed.plan` is the base, which every partition returns to.
 
@@ -168,28 +168,28 @@ def find_rollback_progress(
     """
     found: dict[str, list[Assignment]] = {name: [] for name in GROUPS}
     for number, (item, before) in enumerate(zip(directed.plan, directed.base, strict=True)):
-        known, move = partition_in(present.topics, item.partition), present.moves.get(item.partition)
+        known, move = partition_in(current.topics, item.partition), current.moves.get(item.partition)
         if known is None:
             group = "gone"
         elif item.log_dirs:
-            dirs = present.dirs_of(item.partition)
+            dirs = current.dirs_of(item.partition)
             group = group_of(item, before, known, dirs, _waiting(number, status), begun=True, back=True)
         elif move is not None:
             group = "moving" if move.target == item.replicas else "stray"
         else:
             group = "arrived" if known.replicas == item.replicas else _waiting(number, status)
         found[group].append(item)
-    return _progress(found, directed, present)
+    return _progress(found, directed, current)
 
 
 GROUPS = ("arrived", "moving", "due", "later", "lost", "stray", "gone")
 
 
 def _progress(
-    found: Mapping[str, Sequence[Assignment]], directed: Recorded, present: PresentPartitions
+    found: Mapping[str, Sequence[Assignment]], directed: Recorded, current: PresentPartitions
 ) -> PartitionProgress:
     return PartitionProgress(
-        **{name: tuple(items) for name, items in found.items()}, present=present, origin=directed.base
+        **{name: tuple(items) for name, items in found.items()}, current=current, origin=directed.base
     )
 
 

@@ -99,10 +99,10 @@ def throttle_step(
 def as_seen(desired: DesiredThrottle, view: ReassignmentView) -> Hashable:
     """Return the identity of a desired throttle; the rates of other Reassignments are part of it."""
     topics = tuple(sorted(desired.topics.items()))
-    present = view.other_throttles
+    current = view.other_throttles
     others = tuple(
         tuple(sorted((record.rates, tuple(item.broker_id for item in record.brokers)) for record in records))
-        for records in (present.peers, present.owners, *present.tenants, present.without_right)
+        for records in (current.peers, current.owners, *current.tenants, current.without_right)
     )
     return (desired.rate, desired.brokers, topics, others)
 
@@ -113,20 +113,20 @@ def stop(partitions: PartitionProgress, view: ReassignmentView) -> Step | None:
         return None
     if view.submitted and not view.failures:
         return Retry()
-    return cancel_moves(partitions.under_way, view.present) or Retry(RETRY_LATER_S)
+    return cancel_moves(partitions.under_way, view.current) or Retry(RETRY_LATER_S)
 
 
-def start_moves(items: Sequence[Assignment], present: PresentPartitions) -> Submit | MoveLogDirs:
+def start_moves(items: Sequence[Assignment], current: PresentPartitions) -> Submit | MoveLogDirs:
     """Start moves of a plan, which are all between brokers or all between log directories."""
     if items[0].log_dirs:
-        return MoveLogDirs(targets_of(items, present.dirs))
+        return MoveLogDirs(targets_of(items, current.dirs))
     return Submit({item.partition: item.replicas for item in items})
 
 
-def cancel_moves(items: Sequence[Assignment], present: PresentPartitions) -> Submit | MoveLogDirs | None:
+def cancel_moves(items: Sequence[Assignment], current: PresentPartitions) -> Submit | MoveLogDirs | None:
     """Cancel moves; None if they are on brokers that do not answer, which continue them when they are back."""
     if items[0].log_dirs:
-        targets = targets_to_cancel(items, present.dirs)
+        targets = targets_to_cancel(items, current.dirs)
         return MoveLogDirs(targets) if targets else None
     return Submit({item.partition: None for item in items})
 

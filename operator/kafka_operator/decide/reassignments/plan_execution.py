@@ -120,7 +120,7 @@ def _advance(
     if hold is not None and not partitions.under_way:
         return Wait(hold.recheck_s)
     if hold is None and partitions.due:
-        return Retry() if view.submitted else start_moves(partitions.due, view.present)
+        return Retry() if view.submitted else start_moves(partitions.due, view.current)
     return Wait(poll_interval_s(partitions.total))
 
 
@@ -187,22 +187,22 @@ def _desired_throttle(
 
 
 def _record(
-    present: ThrottleRecord | None, desired: DesiredThrottle, view: ReassignmentView
+    current: ThrottleRecord | None, desired: DesiredThrottle, view: ReassignmentView
 ) -> ThrottleRecord | ReadThrottle | None:
     """Return the record that covers a desired throttle, or the read that it requires."""
     if not desired.brokers and not desired.topics:
-        return present
-    if present is not None and _covers(present, desired):
-        return present
-    read_step = unseen(present, desired, view.throttle)
-    return read_step or recorded(present, desired, view.throttle, view.other_throttles)
+        return current
+    if current is not None and _covers(current, desired):
+        return current
+    read_step = unseen(current, desired, view.throttle)
+    return read_step or recorded(current, desired, view.throttle, view.other_throttles)
 
 
-def _covers(present: ThrottleRecord, desired: DesiredThrottle) -> bool:
-    topics = {item.topic: item for item in present.topics}
+def _covers(current: ThrottleRecord, desired: DesiredThrottle) -> bool:
+    topics = {item.topic: item for item in current.topics}
     return (
-        present.bytes_per_second == desired.rate
-        and desired.brokers <= {item.broker_id for item in present.brokers}
+        current.bytes_per_second == desired.rate
+        and desired.brokers <= {item.broker_id for item in current.brokers}
         and all(
             name in topics and leader <= topics[name].leader and follower <= topics[name].follower
             for name, (leader, follower) in desired.topics.items()
@@ -283,7 +283,7 @@ def _cause(
     name: Partition,
     target: tuple[int, ...],
 ) -> tuple[str, str]:
-    known = partitions.present.get(name)
+    known = partitions.current.get(name)
     before = () if known is None else known.replicas
     dead = sorted(set(target) - set(before) - set(view.broker_ids))
     if dead:

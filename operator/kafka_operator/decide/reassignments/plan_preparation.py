@@ -145,9 +145,9 @@ def _asked(reassignment: Reassignment) -> tuple[str, str]:
     if proposal is not None:
         what = f"{proposal.partitions} partitions change and {written_bytes(proposal.bytes_to_move)} are copied{_cut(proposal)}; the plan"
     request = f"{what} waits for approval: set spec.approvedDigest to {status.digest}."
-    present = next((item.reason for item in status.conditions if item.type == "Ready"), "")
-    if present == "BaseDrifted":
-        return present, f"{DRIFTED} {request}"
+    current = next((item.reason for item in status.conditions if item.type == "Ready"), "")
+    if current == "BaseDrifted":
+        return current, f"{DRIFTED} {request}"
     if reassignment.approved_digest not in {None, status.digest}:
         return (
             "ApprovalDiffers",

@@ -5,7 +5,7 @@
       └──────────┴──────────┴──────────┴────────► Failed ────┴─────────► RollingBack ─► RolledBack
 
 Plan and base are recorded before the controller receives either. Afterwards the state shown by the controller decides, so a process that
-is killed at any moment continues from the present state. A partition is submitted once (O9). Moves that another client makes later are
+is killed at any moment continues from the current state. A partition is submitted once (O9). Moves that another client makes later are
 reported, not reverted; but a rollback returns every partition to its base, wherever it is.
 
 A guard may start the rollback as well as a user (`status.rollback`); `spec.action` stays as the user wrote it.
@@ -107,7 +107,7 @@ def _expiry(reassignment: Reassignment, now: datetime) -> Step:
 
 def _decide_forward(reassignment: Reassignment, view: ReassignmentView, directed: Recorded) -> Step:
     status = reassignment.status
-    partitions = find_progress(directed, status, view.present)
+    partitions = find_progress(directed, status, view.current)
     if status.state is State.PROPOSED:
         return decide_proposed(reassignment, view, partitions)
     if reassignment.action is Action.CANCEL:
@@ -131,7 +131,7 @@ def _decide_forward(reassignment: Reassignment, view: ReassignmentView, directed
 
 def _begin_rollback(reassignment: Reassignment, view: ReassignmentView, recorded: Recorded) -> Step:
     begun = replace(reassignment.status, rollback=True, handed_over=0, handing_over=0, completion_time=None)
-    partitions = find_rollback_progress(in_direction(begun, recorded), begun, view.present)
+    partitions = find_rollback_progress(in_direction(begun, recorded), begun, view.current)
     shown = running(replace(reassignment, status=begun), partitions.progress, view.now)
     shown = released(shown, reassignment.metadata.generation, view.now)
     return written(reassignment, shown) or Retry()
@@ -142,14 +142,14 @@ def _decide_rollback(reassignment: Reassignment, view: ReassignmentView, recorde
     if not status.rollback:
         return _begin_rollback(reassignment, view, recorded)
     directed = in_direction(status, recorded)
-    partitions = find_rollback_progress(directed, status, view.present)
+    partitions = find_rollback_progress(directed, status, view.current)
     if reassignment.action is Action.CANCEL:
         return _cancel_rollback(reassignment, view, partitions)
     claimed = [item.partition for item in directed.plan if item.partition in view.rivals]
     if claimed:
         return _wait_for_rival(reassignment, view, listed(claimed), view.rivals[claimed[0]].name)
     if partitions.stray:
-        return Retry() if view.submitted else cancel_moves(partitions.stray, view.present) or Retry(RETRY_LATER_S)
+        return Retry() if view.submitted else cancel_moves(partitions.stray, view.current) or Retry(RETRY_LATER_S)
     if view.remaining_cordons and not status.handing_over and view.waited_s < CORDON_TIMEOUT_S:
         return _wait_for_cordons(
             reassignment, view, f"Waiting until the cordon of brokers {_ids(view.remaining_cordons)} is removed."

@@ -27,7 +27,7 @@ def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentV
     if moving:
         if view.submitted:
             return release_after_timeout(view.waited_s, _moves_go_on("The moves are not cancelled."))
-        cancellation = cancel_moves(moving, view.present)
+        cancellation = cancel_moves(moving, view.current)
         return cancellation or release_after_timeout(
             view.waited_s, _moves_go_on("A broker that moves replicas does not answer.")
         )
@@ -62,7 +62,7 @@ def _moving(reassignment: Reassignment, view: ReassignmentView) -> tuple[Assignm
         return ()
     status, directed = reassignment.status, in_direction(reassignment.status, view.recorded)
     find = find_rollback_progress if status.rollback else find_progress
-    return find(directed, status, view.present).under_way
+    return find(directed, status, view.current).under_way
 
 
 def _moves_go_on(why: str) -> ResourceEvent:

@@ -77,7 +77,7 @@ def _running(reassignment: Reassignment, view: ReassignmentView) -> int:
         return 0
     plan = view.recorded.plan
     if reassignment.is_between_log_dirs:
-        return sum(any(found.future for found in view.present.dirs_of(item.partition).values()) for item in plan)
+        return sum(any(found.future for found in view.current.dirs_of(item.partition).values()) for item in plan)
     return sum(item.partition in view.moves for item in plan)
 
 

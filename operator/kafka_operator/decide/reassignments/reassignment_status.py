@@ -108,9 +108,9 @@ def flagged(
     status: ReassignmentStatus, name: str, problem: tuple[str, str] | None, generation: int, now: datetime
 ) -> ReassignmentStatus:
     """Return a status with one of the rarer conditions: True with a reason and a message, False once it is over."""
-    present = next((item for item in status.conditions if item.type == name), None)
+    current = next((item for item in status.conditions if item.type == name), None)
     if problem is None:
-        if present is None or present.status == FALSE:
+        if current is None or current.status == FALSE:
             return status
         problem, value = ("Over", "This is no longer the case."), FALSE
     else:
@@ -144,7 +144,7 @@ def judged(
     has_ended: bool = False,
     stalled: bool = False,
 ) -> ReassignmentStatus:
-    """Return the present status with the given Ready condition; `stalled` where nothing happens before a user acts."""
+    """Return the current status with the given Ready condition; `stalled` where nothing happens before a user acts."""
     metadata, status = reassignment.metadata, reassignment.status
     return judged_job(
         metadata, status, ready=ready, reason=reason, message=message, now=now, ended=has_ended, stalled=stalled

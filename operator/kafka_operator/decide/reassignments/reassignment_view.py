@@ -69,7 +69,7 @@ class ReassignmentView:
     """Directories of the replicas of a plan that moves them between directories."""
     rivals: Mapping[Partition, Key] = field(default_factory=dict)
     wanted: Checked | PlanProblem | None = None
-    """The plan of the present spec, checked; None until it is computed."""
+    """The plan of the current spec, checked; None until it is computed."""
     recorded: Recorded | PlanProblem | None = None
     """Plan and base of the status."""
     stored: Mapping[str, Stored] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class ReassignmentView:
     """A sample of sizes, if one was due."""
 
     @property
-    def present(self) -> PresentPartitions:
+    def current(self) -> PresentPartitions:
         """Return the partitions as they are."""
         return PresentPartitions(self.topics, self.moves, self.dirs)
 

@@ -102,7 +102,7 @@ def desired_throttle_for(
             brokers |= partitions.brokers_of(item)
             log_dirs = True
             continue
-        known = partitions.present.get(item.partition)
+        known = partitions.current.get(item.partition)
         before = () if known is None else known.replicas
         adding = [broker for broker in item.replicas if broker not in before]
         if not adding:
@@ -134,7 +134,7 @@ def unseen(record: ThrottleRecord | None, desired: DesiredThrottle, seen: Thrott
 def recorded(
     record: ThrottleRecord | None, desired: DesiredThrottle, seen: ThrottleSeen, others: OtherThrottles
 ) -> ThrottleRecord:
-    """Return the record to write before the throttle is set: the present record and what it lacks."""
+    """Return the record to write before the throttle is set: the current record and what it lacks."""
     rates = tuple(rate for rate in (record.rates if record is not None else ()) if rate != desired.rate)
     brokers = {item.broker_id: item for item in record.brokers} if record is not None else {}
     topics = {item.topic: item for item in record.topics} if record is not None else {}
@@ -244,9 +244,9 @@ def _topic_before(name: str, seen: ThrottleSeen, others: OtherThrottles) -> Topi
     lists = []
     for key, attribute in ((LEADER_REPLICAS, "leader"), (FOLLOWER_REPLICAS, "follower")):
         foreign = frozenset().union(*(getattr(item, attribute) for item in theirs)) if theirs else frozenset()
-        present = values.get(key)
-        kept = [entry for entry in entries_of(present) if entry not in foreign]
-        lists.append(None if present is None or (foreign and not kept) else ",".join(kept) if foreign else present)
+        current = values.get(key)
+        kept = [entry for entry in entries_of(current) if entry not in foreign]
+        lists.append(None if current is None or (foreign and not kept) else ",".join(kept) if foreign else current)
     return TopicThrottle(name, leader_before=lists[0], follower_before=lists[1])
 
 
@@ -255,7 +255,7 @@ def _broker_values(
 ) -> dict[str, str | None]:
     """Return the desired values of the rates of a broker; None for not set."""
     names = rates_of(record.log_dirs)
-    present = {name: values.get(name) for name in names}
+    current = {name: values.get(name) for name in names}
     throttled = item.broker_id in desired.brokers
     rate = _agreed_rate(item.broker_id, desired.rate if throttled else None, others)
     if throttled and not others.is_tenant:
@@ -263,7 +263,7 @@ def _broker_values(
     replaceable = {str(rate) for rate in record.rates}
     if throttled and not _covering(item.broker_id, others.owners):
         replaceable |= _rates_on(item.broker_id, others.every)
-        return {name: rate if value is None or value in replaceable else value for name, value in present.items()}
+        return {name: rate if value is None or value in replaceable else value for name, value in current.items()}
     before: dict[str, str | None] = dict.fromkeys(names)
     if not others.is_tenant:  # previous values in a status of another namespace are not trusted
         before = {
@@ -271,7 +271,7 @@ def _broker_values(
             FOLLOWER_RATE: item.follower_before,
             LOG_DIRS_RATE: item.log_dirs_before,
         }
-    return {name: (rate or before[name]) if value in replaceable else value for name, value in present.items()}
+    return {name: (rate or before[name]) if value in replaceable else value for name, value in current.items()}
 
 
 def _agreed_rate(broker_id: int, desired_rate: int | None, others: OtherThrottles) -> str | None:
@@ -308,17 +308,17 @@ def _topic_values(
     }
 
 
-def _list(present: str | None, own: frozenset[str], wanted: frozenset[str], before: str | None) -> str | None:
+def _list(current: str | None, own: frozenset[str], wanted: frozenset[str], before: str | None) -> str | None:
     """Return a list with the desired entries and those of other clients, without outdated entries of this Reassignment."""
-    entries = entries_of(present)
+    entries = entries_of(current)
     if EVERYTHING in entries:
-        return present
+        return current
     theirs = frozenset(entries_of(before))
     kept = [entry for entry in entries if entry in theirs or entry not in own or entry in wanted]
     added = sorted(wanted - set(kept), key=lambda entry: [int(part) for part in entry.split(":")])
     result = [*kept, *added]
     if not added and len(kept) == len(entries):
-        return present
+        return current
     if result == list(entries_of(before)):
         return before
     return ",".join(result) or None

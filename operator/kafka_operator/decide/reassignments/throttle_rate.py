@@ -52,7 +52,7 @@ def need_of(
     sent: dict[int, list[float]] = defaultdict(list)
     received: dict[int, list[float]] = defaultdict(list)
     for item in items:
-        known, rate = partitions.present.get(item.partition), growth.get(item.partition, 0.0)
+        known, rate = partitions.current.get(item.partition), growth.get(item.partition, 0.0)
         if item.log_dirs and rate > 0:
             for broker in partitions.brokers_of(item):
                 received[broker].append(rate)
@@ -84,19 +84,19 @@ def too_low(spec: ThrottleSpec, need: Need | None) -> str | None:
 
 
 def rate_of(spec: ThrottleSpec, record: ThrottleRecord | None, measured: Measured | None, need: Need | None) -> int:
-    """Return the desired rate; `record` has the present one, `measured` is a new sample or None."""
+    """Return the desired rate; `record` has the current one, `measured` is a new sample or None."""
     least = spec.min_bytes_per_second
     if need is not None:
         least = max(least, int(need.bytes_per_second * HEADROOM) + 1)
     least = min(least, spec.max_bytes_per_second)
     if record is None:
         return least
-    present = min(max(record.bytes_per_second, spec.min_bytes_per_second), spec.max_bytes_per_second)
+    current = min(max(record.bytes_per_second, spec.min_bytes_per_second), spec.max_bytes_per_second)
     if not spec.adaptive or measured is None or measured.speed is None or measured.used is None:
-        return present
-    behind = measured.lag > max(measured.lag_before, present * LAG_ALLOWED_S)
+        return current
+    behind = measured.lag > max(measured.lag_before, current * LAG_ALLOWED_S)
     if measured.fallen or behind:
-        return max(spec.min_bytes_per_second, int(present * LOWER))
-    if measured.used >= present * USED or measured.speed <= 0:
-        return min(spec.max_bytes_per_second, int(present * RAISE) + 1)
-    return present
+        return max(spec.min_bytes_per_second, int(current * LOWER))
+    if measured.used >= current * USED or measured.speed <= 0:
+        return min(spec.max_bytes_per_second, int(current * RAISE) + 1)
+    return current

@@ -63,6 +63,6 @@ def _going_on(partitions: PartitionProgress, moves: Moves) -> tuple[Counter[int]
 
 def brokers_of_move(partitions: PartitionProgress, partition: Partition, move: Move) -> Iterable[int]:
     """Return the brokers that a move that goes on keeps busy; of other clients' partitions the leader is not known."""
-    known = partitions.present.get(partition)
+    known = partitions.current.get(partition)
     leader = [] if known is None or known.leader in {NO_LEADER, *move.adding} else [known.leader]
     return [*move.adding, *leader]

@@ -40,10 +40,10 @@ def quota_refusals(cluster: Cluster, topics: Iterable[Topic]) -> dict[Key, Refus
     for namespace, items in sorted(declared.items()):
         found = quota_of(cluster, namespace)
         if found is not None:
-            present = _present(cluster, namespace, items)
-            before = len(present)
-            refusals |= _without_room(cluster, *found, items, present, room)
-            room -= len(present) - before
+            current = _current(cluster, namespace, items)
+            before = len(current)
+            refusals |= _without_room(cluster, *found, items, current, room)
+            room -= len(current) - before
     return refusals
 
 
@@ -75,33 +75,33 @@ def counted_after(
     return tuple(counted[name] for name in sorted(counted))
 
 
-def _present(cluster: Cluster, namespace: str, topics: Iterable[Topic]) -> dict[str, int]:
+def _current(cluster: Cluster, namespace: str, topics: Iterable[Topic]) -> dict[str, int]:
     """Return the topics that a namespace has, with their partitions: those that are noted, and those that its Topics show."""
     elsewhere = {item.name for item in cluster.status.counted_topics if item.namespace != namespace}
-    present = {item.name: item.partitions for item in cluster.status.counted_topics if item.namespace == namespace}
+    current = {item.name: item.partitions for item in cluster.status.counted_topics if item.namespace == namespace}
     for topic in topics:
         managed = topic.metadata.has_finalizer or topic.metadata.annotation(ORIGIN) is not None
         shown = topic.status.partitions or 0
         if managed and shown and topic.name not in elsewhere:
-            present[topic.name] = max(shown, present.get(topic.name, 0))
-    return present
+            current[topic.name] = max(shown, current.get(topic.name, 0))
+    return current
 
 
 def _without_room(
-    cluster: Cluster, index: int, rule: AllowedNamespaces, declared: list[Topic], present: dict[str, int], room: int
+    cluster: Cluster, index: int, rule: AllowedNamespaces, declared: list[Topic], current: dict[str, int], room: int
 ) -> dict[Key, Refusal]:
     """Give what room there is to the oldest first; a topic that finds none leaves it to younger ones that are smaller.
 
-    `present` gets what was granted.
+    `current` gets what was granted.
     """
-    partitions, refusals = sum(present.values()), dict[Key, Refusal]()
+    partitions, refusals = sum(current.values()), dict[Key, Refusal]()
     for topic in by_seniority(item for item in declared if _may_ask(cluster, item)):
-        more_topics = int(topic.name not in present)
-        more_partitions = max(0, topic.partitions - present.get(topic.name, 0))
+        more_topics = int(topic.name not in current)
+        more_partitions = max(0, topic.partitions - current.get(topic.name, 0))
         if not more_partitions:
             continue
         where = f"namespace {topic.key.namespace} on Cluster {cluster.ref}", f"spec.allowedNamespaces[{index}]"
-        if more_topics and rule.max_topics is not None and len(present) + more_topics > rule.max_topics:
+        if more_topics and rule.max_topics is not None and len(current) + more_topics > rule.max_topics:
             words = f"The quota of {rule.max_topics} topics of {where[0]} ({where[1]}.maxTopics) is exhausted."
         elif rule.max_partitions is not None and partitions + more_partitions > rule.max_partitions:
             words = (
@@ -111,7 +111,7 @@ def _without_room(
         elif more_topics and room <= 0:
             words = f"Cluster {cluster.ref} counts at most {MAX_COUNTED} topics of namespaces with a quota."
         else:
-            present[topic.name] = topic.partitions
+            current[topic.name] = topic.partitions
             partitions, room = partitions + more_partitions, room - more_topics
             continue
         refusals[topic.key] = Refusal(

@@ -15,26 +15,26 @@ TRUTH = {"true": True, "false": False}
 
 
 def config_changes(
-    wanted: Mapping[str, str], managed: frozenset[str], present: Mapping[str, ConfigValue]
+    wanted: Mapping[str, str], managed: frozenset[str], current: Mapping[str, ConfigValue]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     """Return (what to set, what to reset), each in order of name; both are empty when the topic is as wanted."""
     to_set = tuple(
         (name, value)
         for name, value in sorted(wanted.items())
-        if name not in present or not same_value(value, present[name])
+        if name not in current or not same_value(value, current[name])
     )
-    to_reset = tuple(sorted(name for name in managed if name not in wanted and name in present))
+    to_reset = tuple(sorted(name for name in managed if name not in wanted and name in current))
     return to_set, to_reset
 
 
-def same_value(wanted: str, present: ConfigValue) -> bool:
+def same_value(wanted: str, current: ConfigValue) -> bool:
     """Return whether a value as the user writes it is the one that Kafka has, which parses it and writes it back its own way.
 
     A value that Kafka hides (a password) counts as the same: it cannot be compared, and it would be set again in every reconciliation.
     """
-    if present.value is None:
+    if current.value is None:
         return True
-    return _parsed(wanted, present.type) == _parsed(present.value, present.type)
+    return _parsed(wanted, current.type) == _parsed(current.value, current.type)
 
 
 def _parsed(text: str, config_type: str) -> object:

@@ -263,7 +263,7 @@ def _is_first_sight(topic: Topic, view: TopicView) -> bool:
 
 
 def _was_as_declared(topic: Topic) -> bool:
-    """Return whether this generation had taken effect, so that another client made the present differences."""
+    """Return whether this generation had taken effect, so that another client made the current differences."""
     ready = ready_of(topic.status.conditions)
     return ready is not None and ready.status == TRUE and topic.status.observed_generation == topic.metadata.generation
 

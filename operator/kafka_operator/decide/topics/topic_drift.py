@@ -34,8 +34,8 @@ def find_drift(topic: Topic, seen: KafkaTopic | None) -> tuple[Drift, ...]:
         found.append(Drift("replicationFactor", str(topic.replication_factor), str(seen.replication_factor)))
     to_set, to_reset = config_changes(dict(topic.config), topic.managed_config, seen.config)
     for name, declared in sorted([*to_set, *((name, None) for name in to_reset)]):
-        present = seen.config.get(name)
-        found.append(Drift(f"config.{name}", _shown(declared), _shown(None if present is None else present.value)))
+        current = seen.config.get(name)
+        found.append(Drift(f"config.{name}", _shown(declared), _shown(None if current is None else current.value)))
     return tuple(found)
 
 

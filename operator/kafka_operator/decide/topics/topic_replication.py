@@ -66,7 +66,7 @@ def decide_replication(
         message = (
             f"The Kafka topic has up to {_most_replicas(seen)} replicas of a partition and spec.replicationFactor is "
             f"{topic.replication_factor}: it was increased outside this resource, and replicas are not removed for that. Set "
-            "spec.replicationFactor to the desired value; to apply the present value, set it again after another number, "
+            "spec.replicationFactor to the desired value; to apply the current value, set it again after another number, "
             "or use a Reassignment."
         )
         return Readiness(FALSE, RAISED, message, find_drift(topic, seen), stalled=True)

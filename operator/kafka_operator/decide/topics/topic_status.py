@@ -86,7 +86,7 @@ def with_ready_only(
 
 
 def written(topic: Topic, status: TopicStatus, event: ResourceEvent | None = None) -> WriteStatus[TopicStatus] | None:
-    """Return the write of a status that differs from the present one, with its event."""
+    """Return the write of a status that differs from the current one, with its event."""
     if status == topic.status:
         return None
     return WriteStatus(status, event or event_of_change(topic.status.conditions, status.conditions))

@@ -51,11 +51,11 @@ def test_placements_of_added_partitions_are_kafkas(judge: Judge) -> None:
     cases: list[dict[str, Any]] = []
     for _ in range(CASES // 10):
         brokers = random_cluster(source)
-        present = source.randint(1, 30)
+        current = source.randint(1, 30)
         factor = source.randint(1, len(brokers))
         replicas = [source.choice([*brokers, source.randint(0, 2100)]), *range(5000, 4999 + factor)]
-        total = present + source.randint(1, 30)
-        cases.append({"brokers": pairs(brokers), "present": present, "total": total, "replicas": replicas})
+        total = current + source.randint(1, 30)
+        cases.append({"brokers": pairs(brokers), "present": current, "total": total, "replicas": replicas})
 
     for case, answer in zip(cases, judge.ask("add", cases), strict=True):
         added = case["total"] - case["present"]

@@ -113,7 +113,7 @@ def test_the_idle_ratio_is_of_the_time_since_the_last_scrape() -> None:
     ],
 )
 def test_the_directory_id_of_the_vote_is_a_label(node: Node, voted: str) -> None:
-    """KafkaRaftMetricsTest.shouldRecordVoterQuorumState: a gauge of Prometheus has no text. Only the present one is exported."""
+    """KafkaRaftMetricsTest.shouldRecordVoterQuorumState: a gauge of Prometheus has no text. Only the current one is exported."""
     registry = CollectorRegistry()
     metrics = RaftMetrics(registry)
     metrics.update(nodes.candidate())

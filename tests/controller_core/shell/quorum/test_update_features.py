@@ -116,7 +116,7 @@ async def test_a_refused_feature_refuses_the_request(two: list[Member]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("present", "level", "upgrade_type", "reason"),
+    ("current", "level", "upgrade_type", "reason"),
     [
         (0, 1, UpgradeType.UPGRADE, None),
         (1, 1, UpgradeType.UPGRADE, None),
@@ -130,9 +130,9 @@ async def test_a_refused_feature_refuses_the_request(two: list[Member]) -> None:
         (0, 1, 77, "The controller does not support the given upgrade type."),
     ],
 )  # fmt: skip
-def test_a_level_is_refused_for_kafkas_reasons(present: int, level: int, upgrade_type: int, reason: str | None) -> None:
+def test_a_level_is_refused_for_kafkas_reasons(current: int, level: int, upgrade_type: int, reason: str | None) -> None:
     """FeatureControlManager.updateFeature."""
-    assert refusal(present, level, upgrade_type) == reason
+    assert refusal(current, level, upgrade_type) == reason
 
 
 @pytest.mark.slow

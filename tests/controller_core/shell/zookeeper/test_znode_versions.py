@@ -94,7 +94,7 @@ async def test_a_record_read_before_an_own_write_is_not_applied(world: World) ->
 
 
 async def test_a_znode_that_was_read_and_not_applied_is_not_overwritten(term: Term) -> None:
-    """The event failed after its read: the present state, and so the known version, is still that of before."""
+    """The event failed after its read: the current state, and so the known version, is still that of before."""
 
     def overloaded(cluster: Cluster, event: events.Event) -> Decision[Any]:
         if isinstance(event, events.TopicsChanged):

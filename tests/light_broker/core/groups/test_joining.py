@@ -209,7 +209,7 @@ def test_loaded_group_above_its_limit_shrinks_in_a_rebalance() -> None:
     assert [client.joined().generation for client in clients[:2]] == [2, 2]  # type: ignore[union-attr]
 
 
-def test_follower_with_the_same_protocols_gets_the_present_generation() -> None:
+def test_follower_with_the_same_protocols_gets_the_current_generation() -> None:
     """It may have lost the answer."""
     world = World()
     a, b = Client(world, "a"), Client(world, "b")

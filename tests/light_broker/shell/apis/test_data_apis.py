@@ -293,7 +293,7 @@ async def test_offset_for_leader_epoch(tmp_path: Path) -> None:
         for version in (2, 4):
             await talk.ask("a former epoch", key, epochs(5), version=version, **alice)
         await talk.ask("an epoch without records", key, epochs(6), **alice)
-        await talk.ask("the present epoch", key, epochs(8), **alice)
+        await talk.ask("the current epoch", key, epochs(8), **alice)
         await talk.ask("a later epoch", key, epochs(9), **alice)
         await talk.ask("an old leader epoch", key, epochs(5, current=7), **alice)
         await talk.ask("an unknown leader epoch", key, epochs(5, current=9), **alice)
