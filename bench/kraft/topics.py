@@ -2,7 +2,7 @@
 
 Requests of a hundred topics follow one another, since a request of 10,000 partitions does not fit into one batch of the metadata log. The
 first figure ends with the last response; the second when all brokers know the last topic and its leaders; the third when the leader of each
-partition serves it. Brokers take over metadata in rounds, each as long as they take to make its logs. They know a topic when its round
+partition serves it. Brokers apply metadata in rounds, each as long as they take to make its logs. They know a topic when its round
 begins, and serve it in the course of the round, so that the second figure depends on the round that the last topic reaches.
 """
 

@@ -16,7 +16,7 @@ from kafka_wire.errors import ErrorCode, Failure
 
 
 def update_voter(draft: Draft, request: Request, body: UpdateRaftVoterRequest) -> None:
-    """Take over a voter's endpoints and versions: into the log, or at kraft.version 0 into memory."""
+    """Store a voter's endpoints and versions: into the log, or at kraft.version 0 into memory."""
     error = _error(draft, body)
     if error is NONE:
         error = _store(draft, Voter(body.voter, body.endpoints, body.kraft_versions))

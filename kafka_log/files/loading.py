@@ -60,7 +60,7 @@ class SegmentRecovery(Protocol):
         """Prepare for a segment; `opened` are the segments before it, `later` the base offsets behind it."""
 
     def replay(self, batches: bytes) -> None:
-        """Take over valid batches of the segment, in order."""
+        """Apply valid batches of the segment, in order."""
 
     def end(self, end_offset: int) -> None:
         """Note the end of the segment's valid batches."""

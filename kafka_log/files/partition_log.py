@@ -104,7 +104,7 @@ class PartitionLog:
         return self.log.end_offset
 
     def reconfigure(self, settings: PartitionSettings) -> None:
-        """Take over changed settings; what is in the log does not change."""
+        """Apply changed settings; what is in the log does not change."""
         self.settings = settings
         self.log.settings = settings.log
         self.deletions.delay_ms = settings.file_delete_delay_ms

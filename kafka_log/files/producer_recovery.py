@@ -56,7 +56,7 @@ class ProducerRecovery:
         )
 
     def replay(self, batches: bytes) -> None:
-        """Take over batches of the segment. A marker that cannot be read is skipped, and its transaction stays open."""
+        """Apply batches of the segment. A marker that cannot be read is skipped, and its transaction stays open."""
         self._aborted += self._states.replay(read_producer_batches(batches, skip_bad_markers=True))
 
     def end(self, end_offset: int) -> None:

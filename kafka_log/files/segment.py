@@ -111,7 +111,7 @@ class Segment:
         self.size_bytes += checked.size_bytes
 
     def recovered(self, scan: SegmentScan) -> None:
-        """Take over indexes and size of a check, and cut what is behind it. The caller flushes."""
+        """Adopt the indexes and the size that a check found, and truncate what is behind it. The caller flushes."""
         if scan.position < self.size_bytes:
             self._cut(scan.position)
         self.max_timestamp = scan.max_timestamp

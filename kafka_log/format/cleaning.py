@@ -71,7 +71,7 @@ class TransactionTracker:
         """Aborted transactions of which batches are left: the entries of the new transaction index."""
 
     def add(self, transactions: Iterable[AbortedTransaction]) -> None:
-        """Take over the aborted transactions of a range of offsets."""
+        """Add the aborted transactions of a range of offsets."""
         for transaction in transactions:
             heapq.heappush(self._waiting, (transaction.first_offset, transaction))
 

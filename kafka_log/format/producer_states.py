@@ -98,7 +98,7 @@ class ProducerStates:
         return prepared
 
     def commit(self, prepared: PreparedProducers, end_offset: int) -> list[AbortedTransaction]:
-        """Take over prepared producers of a log that now ends at `end_offset`; return new entries of the transaction index."""
+        """Adopt prepared producers of a log that now ends at `end_offset`; return new entries of the transaction index."""
         self.entries |= prepared.entries
         self._open |= prepared.started
         aborted = []
@@ -118,7 +118,7 @@ class ProducerStates:
         return aborted
 
     def replay(self, batches: Iterable[ProducerBatch]) -> list[AbortedTransaction]:
-        """Take over batches of the log itself one by one, as recovery does; return the entries of the transaction index."""
+        """Apply batches of the log itself one by one, as recovery does; return the entries of the transaction index."""
         aborted = []
         for batch in batches:
             aborted += self.commit(self.prepare([batch], Origin.REPLICATION), batch.last_offset + 1)

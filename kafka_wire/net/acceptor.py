@@ -25,7 +25,7 @@ PAUSE_S = 1.0
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 OnAccepted = Callable[[socket.socket, str], float]
-"""Takes over an accepted socket and the address of its peer; returns the seconds for which no further one is accepted."""
+"""Receives an accepted socket and the address of its peer; returns the seconds for which no further one is accepted."""
 
 
 async def listening_sockets(host: str, port: int, backlog: int = BACKLOG) -> list[socket.socket]:

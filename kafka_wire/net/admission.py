@@ -51,7 +51,7 @@ class Admission:
         """Connections that were closed because of a limit."""
 
     def accept(self, accepted: socket.socket, host: str) -> float:
-        """Take over an accepted socket; returns the seconds for which no further one may be accepted, and after which this one is served.
+        """Receive an accepted socket; return the seconds for which no further one may be accepted, and after which this one is served.
 
         The broker's rate does not apply to a protected listener, the listener's own does (Kafka's ConnectionQuotas).
         """

@@ -111,7 +111,7 @@ class FetchAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Append what came, and take over the leader's high watermark and start of the log."""
+    """Append the records, and adopt the leader's high watermark and log start offset."""
 
     records: bytes | memoryview
     high_watermark: int

@@ -85,5 +85,5 @@ class FollowerSession:
         return SessionRequest(self.id, self.epoch, uses_topic_ids, wanted, changed, forgotten)
 
     def lost(self) -> "FollowerSession":
-        """Return the session after an error, or without a response: the leader may have taken the request over or not."""
+        """Return the session after an error, or without a response: the leader may have processed the request or not."""
         return replace(self, epoch=INITIAL_EPOCH, known={})

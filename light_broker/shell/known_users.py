@@ -17,7 +17,7 @@ class PresentAcls:
         self.loaded = asyncio.Event()
 
     def replace(self, acls: Acls) -> None:
-        """Take over all ACLs."""
+        """Replace all ACLs."""
         self.acls = acls
         self.loaded.set()
 
@@ -30,7 +30,7 @@ class PresentCredentials:
         self._shapes: dict[str, Counter[CredentialShape]] = {}
 
     def replace(self, credentials: Mapping[str, Mapping[str, ScramCredential]]) -> None:
-        """Take over all credentials, by mechanism and user."""
+        """Replace all credentials, by mechanism and user."""
         self._credentials = credentials
         self._shapes = {mechanism: Counter(map(shape_of, users.values())) for mechanism, users in credentials.items()}
 

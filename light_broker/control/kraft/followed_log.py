@@ -50,7 +50,7 @@ class FollowedLog:
         return 0 <= self.high_watermark <= self.applied.end_offset
 
     def append(self, records: bytes) -> None:
-        """Take over fetched batches. Raises CorruptBatch, and MetadataError for batches that do not follow the last one."""
+        """Replay fetched batches. Raises CorruptBatch, and MetadataError for batches that do not follow the last one."""
         for batch in decode_batches(records):
             end_offset, _ = self.end
             if batch.header.base_offset != end_offset:

@@ -171,7 +171,7 @@ class Observer:
     # FetchSnapshot
 
     async def _load(self, address: Address, snapshot: Body) -> None:
-        """Read a snapshot, in as many requests as it needs, and take it over. After an error the log is fetched again."""
+        """Read a snapshot, in as many requests as it needs, and load it. After an error the log is fetched again."""
         data = bytearray()
         while True:
             try:

@@ -145,7 +145,7 @@ class ZooKeeperControl:
             raise
 
     def connect(self, parts: Parts) -> None:
-        """Take over what the process has made since `open`."""
+        """Receive what the process has made since `open`."""
         self._parts = parts
         self._client = ControllerClient(
             self._broker_id, parts.listener, parts.node_settings, lambda: self.view, lambda: self.broker_epoch
@@ -330,7 +330,7 @@ class ZooKeeperControl:
         self._side.set_credentials(await read_credentials(session))
 
     async def _follow(self, notifications: Notifications) -> None:
-        """Take over changes until this is cancelled, in one session after another."""
+        """Apply changes until this is cancelled, in one session after another."""
         while True:
             try:
                 await notifications.wait()

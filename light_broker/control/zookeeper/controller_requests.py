@@ -166,7 +166,7 @@ class ControllerRequests:
             self._metadata.publish(with_topic_ids(view))
 
     def _role_error(self, partition: TopicPartition, topic_id: UUID, state: PartitionView) -> ErrorCode:
-        """Return why a state is not taken over, NONE if it is."""
+        """Return why a state is not applied, NONE if it is."""
         hosted = self._hosted.get(partition)
         if hosted is not None:
             if NO_TOPIC_ID not in {topic_id, hosted.topic_id} and topic_id != hosted.topic_id:

@@ -55,7 +55,7 @@ class CommittedOffsets:
         return [(topic, partition) for each, topic, partition in self._open if each == group_id]
 
     def replay(self, record_offset: int, record: OffsetRecord, *, producer_id: int | None = None) -> None:
-        """Take over a record at an offset of the log; of a transaction if it has a producer id."""
+        """Replay a record at an offset of the log; of a transaction if it has a producer id."""
         place = (record.group_id, record.topic, record.partition)
         if record.value is None:
             self._remove(place)
@@ -68,7 +68,7 @@ class CommittedOffsets:
             commits[place] = _Commit(record_offset, record.value)
 
     def end_transaction(self, producer_id: int, *, commits: bool) -> tuple[str, ...]:
-        """Take over, or drop, the offsets of a transaction; return the groups that have an offset now.
+        """Commit, or drop, the offsets of a transaction; return the groups that have an offset now.
 
         An offset with a higher record offset stays: compaction may have removed the record by which the transaction's one was replaced.
         """

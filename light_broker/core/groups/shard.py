@@ -232,7 +232,7 @@ class Shard:
         producer_id: int | None = None,
         is_committed: bool = True,
     ) -> None:
-        """Take over a record of the log; an offset above the high watermark becomes visible with it."""
+        """Replay a record of the log; an offset above the high watermark becomes visible with it."""
         if isinstance(record, GroupRecord):
             if record.value is None:
                 self.groups.pop(record.group_id, None)
@@ -244,7 +244,7 @@ class Shard:
             self._replay(record_offset, record, is_committed=is_committed)
 
     def replay_marker(self, record_offset: int, end: TransactionEnd, *, is_committed: bool = True) -> None:
-        """Take over the end of a transaction."""
+        """Replay the end of a transaction."""
         self._replay(record_offset, end, is_committed=is_committed)
 
     def _replay(self, record_offset: int, record: CoordinatorRecord | TransactionEnd, *, is_committed: bool) -> None:

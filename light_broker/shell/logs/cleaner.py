@@ -128,7 +128,7 @@ class LogCleaner:
                 await self._reconfigured.wait()
 
     def reconfigured(self) -> None:
-        """Take over a changed number of threads; one that is not needed ends after its round."""
+        """Apply a changed number of threads; one that is not needed ends after its round."""
         self._reconfigured.set()
 
     async def _run_rounds(self, number: int) -> None:

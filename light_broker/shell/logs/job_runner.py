@@ -79,7 +79,7 @@ class LogJobRunner:
         }
 
     def reconfigured(self) -> None:
-        """Take over changed intervals now."""
+        """Apply changed intervals now."""
         self._reconfigured.set()
 
     async def run(self) -> None:

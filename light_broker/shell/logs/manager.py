@@ -298,13 +298,13 @@ class LogManager:
         return replace(settings, log=replace(settings.log, segment_jitter_ms=jitter_ms))
 
     def reconfigure(self, topic: str) -> None:
-        """Take over the current settings of a topic for its logs."""
+        """Apply the current settings of a topic to its logs."""
         for partition, _, opened in self.online_logs():
             if partition[0] == topic:
                 opened.reconfigure(self._settings_of(partition))
 
     def reconfigure_all(self, settings: LogManagerSettings) -> None:
-        """Take over changed settings of the broker, and of all topics."""
+        """Apply changed settings of the broker, and of all topics."""
         self.settings = settings
         for partition, _, opened in self.online_logs():
             opened.reconfigure(self._settings_of(partition))

@@ -118,7 +118,7 @@ class ReplicaFetcher:
         return self._partitions
 
     def follow(self, partition: TopicPartition, state: FetchedPartition) -> None:
-        """Replicate a partition, or take over another leader epoch. In the current epoch it goes on as it is."""
+        """Replicate a partition, or continue in another leader epoch. In the current epoch nothing changes."""
         known = self._partitions.get(partition)
         if known is not None and (known.topic_id, known.leader_epoch) == (state.topic_id, state.leader_epoch):
             return

@@ -47,7 +47,7 @@ class FollowerWrites:
         return None if hosted is None else _state(hosted)
 
     def append(self, partition: TopicPartition, leader_epoch: int, step: Append) -> Written:
-        """Append the leader's batches as they are, and take over its high watermark and the start of its log."""
+        """Append the leader's batches as they are, and adopt its high watermark and log start offset."""
         return self._change(partition, leader_epoch, lambda hosted: self._append(hosted, leader_epoch, step))
 
     def truncate(self, partition: TopicPartition, leader_epoch: int, step: Truncate | StartAt) -> Written:

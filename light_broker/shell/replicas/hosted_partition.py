@@ -76,7 +76,7 @@ class HostedPartition:
     # State
 
     def lead(self, view: PartitionView, broker_id: int, now_ms: int) -> bool:
-        """Become the leader, or take over another state; return whether `view` is not older than the current state."""
+        """Become the leader, or apply another state; return whether `view` is not older than the current state."""
         leader = lead(self.role, view, broker_id, end_offset=self.log.end_offset, now_ms=now_ms)
         if leader is None:
             return False
@@ -87,7 +87,7 @@ class HostedPartition:
         return True
 
     def follow(self, view: PartitionView) -> bool:
-        """Become a follower, or take over another state; return whether `view` is not older than the current state."""
+        """Become a follower, or apply another state; return whether `view` is not older than the current state."""
         follower = follow(self.role, view)
         if follower is None:
             return False
@@ -133,7 +133,7 @@ class HostedPartition:
         return self.take_high_watermark(high_watermark)
 
     def take_high_watermark(self, high_watermark: int) -> bool:
-        """Take over another high watermark; return whether it changed."""
+        """Set another high watermark; return whether it changed."""
         if high_watermark == self.high_watermark:
             return False
         self.high_watermark = high_watermark

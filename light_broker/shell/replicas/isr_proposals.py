@@ -34,7 +34,7 @@ class IsrProposals:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def propose(self, hosted: HostedPartition, pending: Pending) -> None:
-        """Send a change of the ISR, and take over the answer."""
+        """Send a change of the ISR, and apply the response."""
         task = asyncio.get_running_loop().create_task(self._propose(hosted, pending))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -60,7 +60,7 @@ class ReplicaManager:
     async def lead(
         self, partition: TopicPartition, topic_id: UUID, state: PartitionView, *, is_new: bool = False
     ) -> ErrorCode:
-        """Lead a partition, or take over another state; its log is created if it is missing.
+        """Lead a partition, or apply another state; its log is created if it is missing.
 
         `is_new`: the partition was just created, so that it has no log in a directory that cannot be read. A state with a lower partition
         epoch than the current one is ignored. Return NONE, or why the broker does not lead it.
@@ -70,7 +70,7 @@ class ReplicaManager:
     async def follow(
         self, partition: TopicPartition, topic_id: UUID, state: PartitionView, *, is_new: bool = False
     ) -> ErrorCode:
-        """Follow a partition's leader, or take over another state; as `lead`. Requests that wait are answered."""
+        """Follow a partition's leader, or apply another state; as `lead`. Requests that wait are answered."""
         return await self._take_role(partition, topic_id, state, leads=False, is_new=is_new)
 
     async def _take_role(
@@ -139,7 +139,7 @@ class ReplicaManager:
         self._partitions.take_offline(partitions)
 
     def reconfigure(self, topic: str) -> None:
-        """Take over changed settings of a topic for its ISR."""
+        """Apply changed settings of a topic to its ISR."""
         rules = self._isr_rules(topic)
         for hosted in self._partitions:
             if hosted.name.topic == topic:

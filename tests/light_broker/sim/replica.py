@@ -122,7 +122,7 @@ class Replica:
         return self.role if isinstance(self.role, Leader) else None
 
     def learn(self, metadata: Metadata, now_ms: int) -> None:
-        """Take over metadata, unless later metadata came first."""
+        """Apply metadata, unless later metadata came first."""
         if metadata.version <= self.version:
             return
         self.version, self.live = metadata.version, metadata.live
@@ -219,7 +219,7 @@ class Replica:
         return pending
 
     def take_answer(self, pending: Pending, answer: AlterPartitionAnswer, now_ms: int) -> bool:
-        """Take over the controller's answer; return whether the change is sent again."""
+        """Apply the controller's answer; return whether the change is sent again."""
         if self.leader is None:
             return False
         self.role, outcome = self.rules.answered(self.leader, pending, answer)
@@ -236,7 +236,7 @@ class Replica:
         return FetchRequest(self.broker_id, self.broker_epoch, self.role.leader_epoch, len(self.log), last)
 
     def take(self, request: FetchRequest, response: FetchResponse) -> None:
-        """Take over a response, unless the leader or the log has changed since the request."""
+        """Apply a response, unless the leader or the log has changed since the request."""
         if not isinstance(self.role, Follower) or self.next_fetch() != request:
             return
         if response.error is ErrorCode.OFFSET_OUT_OF_RANGE:
