@@ -111,7 +111,7 @@ def test_log_directories_are_counted_once(held: Held) -> None:
     held.create("weighed", partitions=1)
 
     described = kafka_tools.run_tool(
-        "org.apache.kafka.kafka_tools.LogDirsCommand",
+        "org.apache.kafka.tools.LogDirsCommand",
         *("--bootstrap-server", held.cluster.bootstrap(), "--describe", "--topic-list", "weighed"),
     )
 

@@ -23,7 +23,7 @@ def test_kafka_topics_creates_describes_grows_and_deletes(held: Held) -> None:
     grown = kafka_tools.kafka_topics(*server, "--alter", "--topic", "tools", "--partitions", "6")
     listed = kafka_tools.kafka_topics(*server, "--list")
 
-    assert "Created topic kafka_tools." in made.stdout
+    assert "Created topic tools." in made.stdout
     assert "PartitionCount: 4\tReplicationFactor: 3" in described.stdout
     assert grown.returncode == 0, grown.stderr
     assert "tools" in listed.stdout.split()

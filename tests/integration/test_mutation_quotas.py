@@ -15,7 +15,7 @@ from tests.integration.conftest import PATIENCE_S, Held
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
 TOOLS_CLIENT_ID = "adminclient-1"
-"""Default client id of Kafka's kafka_tools."""
+"""Default client id of Kafka's tools."""
 RATE, PARTITIONS = 1.0, 100
 """After the creation, requests are refused for 89 s: several times what the other tools, which run side by side, take on a busy machine."""
 NATIVE_COMMANDS = 1

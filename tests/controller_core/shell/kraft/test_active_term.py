@@ -22,22 +22,6 @@ from tests.controller_core.shell.kraft.memory_quorum import Batch, Member, Share
 from tests.waiting import until
 
 
-@pytest.fixture
-async def log() -> SharedLog:
-    """A log without a leader."""
-    return SharedLog()
-
-
-@pytest.fixture
-async def active(log: SharedLog) -> Member:
-    """The active controller of a new cluster."""
-    member = log.add(101)
-    log.elect(101)
-    await asyncio.sleep(0)
-    assert member.controller.is_active
-    return member
-
-
 def states(cluster: Cluster) -> dict[TopicPartition, PartitionRecord]:
     """Return the whole state of all partitions."""
     rows = cluster.columns.used()

@@ -30,15 +30,6 @@ REQUESTS: dict[ApiKey, dict[str, Any]] = {
 }
 
 
-@pytest.fixture
-async def active() -> Member:
-    """An active controller."""
-    log = SharedLog()
-    member = log.add(101)
-    log.elect(101)
-    return member
-
-
 async def ask(
     member: Member, key: ApiKey, body: dict[str, Any], version: int | None = None, connection: Peer | None = None
 ) -> Body:

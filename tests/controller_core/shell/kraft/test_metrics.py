@@ -21,12 +21,6 @@ PREFIX = "kafka_controller_kafkacontroller"
 STATS = "kafka_controller_controllerstats"
 
 
-@pytest.fixture
-async def log() -> SharedLog:
-    """A log without a leader."""
-    return SharedLog()
-
-
 def member_with_metrics(log: SharedLog, node_id: int) -> tuple[Member, CollectorRegistry]:
     """Add a controller whose metrics are in a registry of the test."""
     registry = CollectorRegistry()

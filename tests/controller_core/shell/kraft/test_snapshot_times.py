@@ -13,7 +13,7 @@ from controller_core.shell.kraft.snapshots import Snapshots
 from controller_core.shell.quorum.settings import MetadataLogSettings
 from kafka_log.errors import LogError
 from kafka_metadata.metadata_log import OpenTransaction
-from tests.controller_core.shell.kraft.memory_quorum import Member, SharedLog, new_topic
+from tests.controller_core.shell.kraft.memory_quorum import Member, new_topic
 
 SIZE_BYTES = 1_234
 
@@ -52,13 +52,10 @@ EACH_BATCH = replace(NEVER, max_record_bytes_between_snapshots=1)
 
 
 @pytest.fixture
-async def active() -> Member:
+async def active(active: Member) -> Member:
     """The active controller of a cluster with a broker."""
-    log = SharedLog()
-    member = log.add(101)
-    log.elect(101)
-    await member.start_broker(1)
-    return member
+    await active.start_broker(1)
+    return active
 
 
 async def change(member: Member, name: str) -> int:

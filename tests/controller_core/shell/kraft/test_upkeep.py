@@ -18,19 +18,12 @@ SESSION_MS = SETTINGS.broker_session_timeout_ms
 
 
 @pytest.fixture
-async def log() -> SharedLog:
-    """A log without a leader."""
-    return SharedLog()
-
-
-async def active(log: SharedLog) -> Member:
-    """Return the active controller of a cluster with two brokers and a topic that the first one leads."""
-    member = log.add(101)
-    log.elect(101)
-    await member.start_broker(1)
-    await member.start_broker(2)
-    await member.controller.submit(new_topic("orders", (1, 2)))
-    return member
+async def active(active: Member) -> Member:
+    """The active controller of a cluster with two brokers and a topic that the first one leads."""
+    await active.start_broker(1)
+    await active.start_broker(2)
+    await active.controller.submit(new_topic("orders", (1, 2)))
+    return active
 
 
 def hear(member: Member, broker: int) -> None:
@@ -39,48 +32,47 @@ def hear(member: Member, broker: int) -> None:
 
 
 @pytest.mark.shows("F65")
-async def test_a_broker_whose_session_ends_is_fenced_and_the_others_stay(log: SharedLog) -> None:
+async def test_a_broker_whose_session_ends_is_fenced_and_the_others_stay(log: SharedLog, active: Member) -> None:
     """C17: leaders move in the same decision."""
-    member = await active(log)
-    upkeep = Upkeep(member.controller, SETTINGS, 0)
+    upkeep = Upkeep(active.controller, SETTINGS, 0)
     for broker in (1, 2):
-        hear(member, broker)
+        hear(active, broker)
     log.now_ms += SESSION_MS
-    hear(member, 2)
+    hear(active, 2)
     log.now_ms += 1
     await upkeep.fence_expired(due_ms=log.now_ms)
 
-    assert member.controller.cluster.fenced == {1}
-    assert int(member.controller.cluster.columns.leader[0]) == 2
+    assert active.controller.cluster.fenced == {1}
+    assert int(active.controller.cluster.columns.leader[0]) == 2
 
 
-async def test_a_broker_is_fenced_however_many_requests_wait(log: SharedLog, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broker_is_fenced_however_many_requests_wait(
+    log: SharedLog, active: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its session is gone from the table after one attempt; requests get a retriable error (REQUEST_TIMED_OUT)."""
-    member = await active(log)
-    hear(member, 1)
+    hear(active, 1)
     monkeypatch.setattr(active_term, "MAX_WAITING", 0)
     log.now_ms += SESSION_MS + 1
-    await Upkeep(member.controller, SETTINGS, 0).fence_expired(due_ms=log.now_ms)
+    await Upkeep(active.controller, SETTINGS, 0).fence_expired(due_ms=log.now_ms)
 
-    assert member.controller.cluster.fenced == {1}
+    assert active.controller.cluster.fenced == {1}
     with pytest.raises(OverloadedError):
-        await member.controller.submit(new_topic("refused", (2,)))
+        await active.controller.submit(new_topic("refused", (2,)))
 
 
-async def test_a_check_of_sessions_that_comes_late_fences_no_broker(log: SharedLog) -> None:
+async def test_a_check_of_sessions_that_comes_late_fences_no_broker(log: SharedLog, active: Member) -> None:
     """A controller that was paused first reads the heartbeats that wait in its sockets."""
-    member = await active(log)
-    upkeep = Upkeep(member.controller, SETTINGS, 0)
+    upkeep = Upkeep(active.controller, SETTINGS, 0)
     due_ms = log.now_ms
     log.now_ms += 10 * SESSION_MS
     await upkeep.fence_expired(due_ms)
 
-    assert member.controller.cluster.fenced == set()
+    assert active.controller.cluster.fenced == set()
 
     for broker in (1, 2):
-        hear(member, broker)
+        hear(active, broker)
     await upkeep.fence_expired(due_ms=log.now_ms)
-    assert member.controller.cluster.fenced == set()
+    assert active.controller.cluster.fenced == set()
 
 
 async def test_the_tasks_of_a_term_fence_and_write_and_end_with_it(log: SharedLog) -> None:

@@ -1,6 +1,5 @@
 """Requests about ACLs, credentials, quotas, delegation tokens and features to the active controller, on a quorum in memory."""
 
-import asyncio
 from random import Random
 from typing import Any
 
@@ -63,22 +62,6 @@ class Cluster:
         return codec.decode(
             f"{key.message}Response", version, codec.encode(f"{key.message}Response", version, response)
         )
-
-
-@pytest.fixture
-async def log() -> SharedLog:
-    """A log without a leader."""
-    return SharedLog()
-
-
-@pytest.fixture
-async def active(log: SharedLog) -> Member:
-    """The active controller of a new cluster."""
-    member = log.add(101)
-    log.elect(101)
-    await asyncio.sleep(0)
-    assert member.controller.is_active
-    return member
 
 
 @pytest.fixture

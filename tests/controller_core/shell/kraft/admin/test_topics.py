@@ -1,6 +1,5 @@
 """Requests about topics and configs to the active controller, on a quorum in memory."""
 
-import asyncio
 import logging
 from functools import partial
 from random import Random
@@ -23,7 +22,7 @@ from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from tests.controller_core.shell.kraft.memory_quorum import Member, SharedLog
+from tests.controller_core.shell.kraft.memory_quorum import Member
 
 RANDOM = Random(1)
 """Each topic gets an id of its own."""
@@ -35,14 +34,10 @@ CREATE = {"topics": [{"name": "orders", "num_partitions": 3, "replication_factor
 
 
 @pytest.fixture
-async def active() -> Member:
+async def active(active: Member) -> Member:
     """The active controller of a cluster with one broker in service."""
-    log = SharedLog()
-    member = log.add(101)
-    log.elect(101)
-    await asyncio.sleep(0)
-    await member.start_broker(1)
-    return member
+    await active.start_broker(1)
+    return active
 
 
 async def send(member: Member, key: ApiKey, request: Body) -> Any:
