@@ -17,6 +17,13 @@ from pathlib import Path
 PREFIX = "kafka-steward-lab-"
 LOCK_SUFFIX = ".lock"
 
+LOG_LINES = 20
+LINE_CHARACTERS = 240
+"""With the number of lines above: the logs of five processes fit a few screens."""
+
+LAST_BYTES = 64 * 1024
+"""More than so many lines of that length; the rest of a log is not read."""
+
 
 class LabFolder:
     """A new folder under the system's temporary one; `path` is its address until `remove()`.
@@ -46,7 +53,10 @@ class LabFolder:
 
 @contextlib.contextmanager
 def lab_folder(given: Path | None = None) -> Iterator[Path]:
-    """Yield `given`, which is kept, or a new folder, which is deleted at the end."""
+    """Yield `given`, which is kept, or a new folder, which is deleted at the end.
+
+    The error that ends the block gets the ends of the folder's logs as notes, since they are deleted when it is reported.
+    """
     if given is not None:
         given.mkdir(parents=True, exist_ok=True)
         yield given
@@ -54,8 +64,20 @@ def lab_folder(given: Path | None = None) -> Iterator[Path]:
     folder = LabFolder()
     try:
         yield folder.path
+    except Exception as error:
+        for path in sorted(folder.path.glob("*.log")):
+            error.add_note(log_end(path))
+        raise
     finally:
         folder.remove()
+
+
+def log_end(path: Path) -> str:
+    """Return the last lines of a log, under its name."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - LAST_BYTES))
+        lines = file.read().decode("utf-8", errors="replace").splitlines()[-LOG_LINES:]
+    return "\n".join([f"--- end of {path.name}", *(line[:LINE_CHARACTERS] for line in lines)])
 
 
 def _sweep() -> None:

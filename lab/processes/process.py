@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.processes.folder import log_end
 from lab.processes.spawn import spawn
 from lab.processes.waiting import wait_until
 
@@ -23,8 +24,6 @@ READY_TIMEOUT_S = 90.0
 
 END_TIMEOUT_S = 45.0
 """A broker without a controller retries its controlled shutdown three times before it exits."""
-
-TAIL_LINES = 30
 
 _started: weakref.WeakSet[Process] = weakref.WeakSet()
 
@@ -148,9 +147,9 @@ class Process:
             file.seek(begin)
             return file.read().decode("utf-8", errors="replace")
 
-    def log_tail(self, lines: int = TAIL_LINES) -> str:
-        """Return the last `lines` lines of the log, under its name."""
-        return "\n".join([f"--- end of {self.log_path.name}", *self.log_text().splitlines()[-lines:]])
+    def log_tail(self) -> str:
+        """Return the last lines of the log, under its name."""
+        return log_end(self.log_path) if self.log_path.is_file() else f"{self.log_path.name} does not exist"
 
 
 def highest_resident_bytes(pid: int) -> int:

@@ -13,12 +13,9 @@ from collections.abc import Generator
 
 import pytest
 
+from lab.processes.folder import log_end
 from lab.processes.process import processes
 from lab.setup.prepare import NEEDS, LeftOut, Need, lacking
-
-LOG_LINES = 20
-LINE_CHARACTERS = 240
-"""With the number of lines above: a failed test of five processes still fits a few screens."""
 
 LEFT_OUT = pytest.StashKey[Counter[LeftOut]]()
 
@@ -55,13 +52,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the ends of the logs that grew during a failed test to its report: their folder is deleted after the test."""
+    """Add the ends of the logs that grew during a failed test to its report: their folder is deleted after the test.
+
+    Logs of processes that ended with the test are notes of its error (`lab.processes.folder`).
+    """
     report = yield
     if report.failed:
         for process in processes():
             if process.log_path.is_file() and process.log_path.stat().st_mtime >= call.start:
-                tail = process.log_tail(LOG_LINES).splitlines()
-                report.sections.append((f"log of {process.name}", "\n".join(line[:LINE_CHARACTERS] for line in tail)))
+                report.sections.append((f"log of {process.name}", log_end(process.log_path)))
     return report
 
 

@@ -331,7 +331,7 @@ def test_an_operator_without_access_logs_it_and_exits(api: KubernetesApi, tmp_pa
     process.launch()
     wait_until(lambda: not process.process.running, timeout_s=PATIENCE_S, what="the process has exited")
 
-    assert "Operator cannot start" in process.process.log_tail(200)
+    assert "Operator cannot start" in process.process.log_text()
     process.close()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.processes.folder import LabFolder, lab_folder
+from lab.processes.folder import LINE_CHARACTERS, LOG_LINES, LabFolder, lab_folder
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +28,23 @@ def test_a_folder_is_deleted_with_its_block_also_after_an_exception(tmp_path: Pa
         fail()
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_has_the_ends_of_the_logs_of_its_folder() -> None:
+    """A failed test on a cluster of its own is reported when the folder is already deleted."""
+    lines = [f"line {number} {'x' * LINE_CHARACTERS}" for number in range(2 * LOG_LINES)]
+
+    def fail() -> None:
+        with lab_folder() as folder:
+            (folder / "broker-1.log").write_text("\n".join(lines))
+            (folder / "data").write_text("no log")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        fail()
+
+    shown = "\n".join(line[:LINE_CHARACTERS] for line in lines[-LOG_LINES:])
+    assert caught.value.__notes__ == [f"--- end of broker-1.log\n{shown}"]
 
 
 def test_a_given_folder_is_kept(tmp_path: Path) -> None:
