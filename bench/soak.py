@@ -62,7 +62,7 @@ ROUNDS_PER_TOPIC = 10
 EFFORT = 20
 """Times the usual number of examples in the property tests."""
 PROPERTY_TESTS = (
-    "tests/balance_analytics/test_jobs_publishing.py",
+    "tests/balance_analytics/jobs/test_publishing.py",
     "tests/kafka_log",
     "tests/kafka_node",
     "tests/kafka_wire",

@@ -95,7 +95,7 @@ def test_modules_that_decide_an_invariant_exist() -> None:
             ["API server", "Kafka 4.3"],
         ),
         (
-            "tests/balance_analytics/test_sampling_kafka.py::test_a_sample_matches_the_cluster",
+            "tests/balance_analytics/sampling/test_kafka.py::test_a_sample_matches_the_cluster",
             ["Kafka 3.9", "Kafka 4.3"],
         ),
         (

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lab.peers.spark import INTERPRETED, spark_kafka_jars
+from tests.balance_analytics.sampling.stored_days import ROUNDS, store
 from tests.balance_analytics.shared_spark import SharedSpark
-from tests.balance_analytics.stored_days import ROUNDS, store
 
 TINY = {
     # One task at a time: a second thread takes more processor time than it saves, where a task has a few rows.

@@ -19,7 +19,7 @@ from balance_analytics.proposing import ProposingError, propose_in
 from kafka_operator.decide.plans.plan_document import read_config_maps
 from lab.peers.kubernetes import ADMIN, KubernetesApi
 from tests.balance_analytics.arrow_loads import loads_table
-from tests.balance_analytics.test_moves import columns
+from tests.balance_analytics.moves.test_proposal import columns
 from tests.kafka_operator.live import Namespace
 
 pytestmark = pytest.mark.kubernetes

@@ -22,7 +22,7 @@ from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import NodeSettings
 from kafka_wire.net.cluster import ClusterClient
 from kafka_wire.records import Record, encode_batch
-from tests.balance_analytics.sampling_brokers import PartitionState, SimulatedCluster, running
+from tests.balance_analytics.sampling.simulated_brokers import PartitionState, SimulatedCluster, running
 
 BATCH = 10
 """Messages of a batch."""

@@ -15,7 +15,7 @@ from balance_analytics.jobs.main import parser, run
 from balance_analytics.jobs.problems import AnalyticsError, LeftOuts
 from balance_analytics.jobs.samples import Samples
 from balance_analytics.model.manifest import FoundFile
-from tests.balance_analytics.test_jobs_new_days import DAY_MS, HOUR_MS, MONDAY_MS, NIGHT, Store, minutes
+from tests.balance_analytics.jobs.test_new_days import DAY_MS, HOUR_MS, MONDAY_MS, NIGHT, Store, minutes
 from tests.effort import in_soak
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]

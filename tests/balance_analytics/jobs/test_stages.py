@@ -20,9 +20,9 @@ from balance_analytics.model.loads import BROKER_HOURS_PART, PARTITIONS_PART
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from kafka_operator.resources.reassignment import Assignment
 from lab.peers.spark import INTERPRETED
+from tests.balance_analytics.jobs.test_facts import sample
 from tests.balance_analytics.published import rows
 from tests.balance_analytics.shared_spark import SharedSpark
-from tests.balance_analytics.test_jobs_facts import sample
 
 START_MS = int(datetime(2026, 3, 2, 9, tzinfo=UTC).timestamp() * 1000)
 NOW_MS = START_MS + 600_000

@@ -29,9 +29,9 @@ from balance_analytics.sampling.sink import WriteFailed, Written
 from kafka_node.probes import ProbeServer
 from kafka_wire.net.cluster import Address, ClusterClient
 from lab.processes.ports import free_port, release_port
-from tests.balance_analytics.sampling_brokers import SimulatedCluster, running, two_topics
+from tests.balance_analytics.sampling.simulated_brokers import SimulatedCluster, running, two_topics
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "sampling.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "sampling.md"
 MINUTE = 60_000
 TIMES = st.integers(2**31, 2**42)
 INTERVALS = st.integers(10, 3_600).map(lambda seconds: seconds * 1000)

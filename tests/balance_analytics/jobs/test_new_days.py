@@ -148,7 +148,7 @@ def test_facts_of_incremental_runs_equal_those_of_one_run_over_all_samples(store
     assert {(one["hour"].day, one["hour"].hour) for one in store.found() if one["resets"]} == {(6, 9)}
 
 
-@pytest.mark.soak("balance_analytics/test_new_days.py::test_days_before_the_window_are_not_computed")
+@pytest.mark.soak("balance_analytics/model/test_new_days.py::test_days_before_the_window_are_not_computed")
 def test_runs_with_another_window_and_samples_of_two_clusters_have_the_facts_of_one_run(store: Store) -> None:
     """A shorter window does not change older days; a longer one includes their late samples. Clusters may have partitions of the same name."""
     for day in range(3):
@@ -187,7 +187,7 @@ def test_a_run_reads_only_new_days_and_the_hour_before_them(store: Store) -> Non
     assert store.found() == found
 
 
-@pytest.mark.soak("balance_analytics/test_jobs_stages.py::test_a_second_run_writes_the_same_without_generated_code")
+@pytest.mark.soak("balance_analytics/jobs/test_stages.py::test_a_second_run_writes_the_same_without_generated_code")
 def test_days_are_computed_again_on_demand(store: Store) -> None:
     """For a range of days, or from one day to the last."""
     for day in range(3):
@@ -205,7 +205,7 @@ def test_days_are_computed_again_on_demand(store: Store) -> None:
 
 
 @pytest.mark.soak(
-    "balance_analytics/test_jobs_publishing.py::test_a_missing_published_file_is_reported_and_written_again"
+    "balance_analytics/jobs/test_publishing.py::test_a_missing_published_file_is_reported_and_written_again"
 )
 def test_a_published_file_that_is_lost_is_computed_again(store: Store) -> None:
     """Also one of the partitions' states, from which the next days are computed."""

@@ -23,8 +23,8 @@ from balance_analytics.jobs.problems import AnalyticsError, LeftOuts
 from balance_analytics.jobs.samples import Samples
 from lab.peers.authority import Authority
 from lab.peers.kraft import KraftNode
+from tests.balance_analytics.jobs.test_kafka import LOAD, NOW_MS, PATIENCE_S, TOPIC, create, messages, produce
 from tests.balance_analytics.published import FACT_ORDER, rows
-from tests.balance_analytics.test_jobs_kafka import LOAD, NOW_MS, PATIENCE_S, TOPIC, create, messages, produce
 from tests.kafka_operator.end_to_end.test_tokens_kafka_4 import MODULE, TOKENS, node
 
 __all__ = ["node"]

@@ -13,7 +13,7 @@ from balance_analytics.proposing import ProposingError
 from kafka_operator import kinds
 from reconciler.kube.port import ConflictError, KubeError, Listing, NotFoundError, RefusedError, UnavailableError
 from reconciler.names import Key, Kind
-from tests.balance_analytics.test_moves import proposal
+from tests.balance_analytics.moves.test_proposal import proposal
 
 NEW = "main-balance-new"
 WAITING = {"clusterRef": {"name": "main"}, "approval": "Required"}

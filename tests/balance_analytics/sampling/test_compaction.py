@@ -20,7 +20,16 @@ from hypothesis import strategies as st
 from balance_analytics.sampling import parquet_compaction
 from balance_analytics.sampling.parquet_compaction import Compactor
 from balance_analytics.sampling.parquet_days import DRAFT_MAX_AGE_S
-from tests.balance_analytics.stored_days import DAY_START_MS, MINUTE_MS, ROUNDS, names, rows, rows_in, store, visible
+from tests.balance_analytics.sampling.stored_days import (
+    DAY_START_MS,
+    MINUTE_MS,
+    ROUNDS,
+    names,
+    rows,
+    rows_in,
+    store,
+    visible,
+)
 
 
 def test_a_complete_day_becomes_one_file_in_order_of_time(day: Path) -> None:

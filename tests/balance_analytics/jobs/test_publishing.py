@@ -21,9 +21,9 @@ from balance_analytics.model.manifest import EMPTY, FOLDER, KEPT_MS
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from lab.generated_load import LoadSpec, lay_out
 from lab.generated_load.hourly_facts import write_facts
+from tests.balance_analytics.jobs.test_facts import END_MS, START_MS, sample
 from tests.balance_analytics.published import FACT_ORDER, newest, rows
 from tests.balance_analytics.shared_spark import SharedSpark
-from tests.balance_analytics.test_jobs_facts import END_MS, START_MS, sample
 from tests.effort import EXHAUSTIVE
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from balance_analytics.sampling.parquet_days import DAY_MS
 from balance_analytics.sampling.parquet_writer import ParquetWriter
-from tests.balance_analytics.sampling_makers import row, samples
+from tests.balance_analytics.sampling.makers import row, samples
 
 DAY_START_MS = 1_769_904_000_000
 """2026-02-01 00:00 UTC."""

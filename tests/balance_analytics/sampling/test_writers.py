@@ -30,8 +30,8 @@ from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import NodeSettings
 from kafka_wire.net.cluster import ClusterClient
 from kafka_wire.records import decode_batches
-from tests.balance_analytics.sampling_brokers import PartitionState, SimulatedCluster, running
-from tests.balance_analytics.sampling_makers import row, samples
+from tests.balance_analytics.sampling.makers import row, samples
+from tests.balance_analytics.sampling.simulated_brokers import PartitionState, SimulatedCluster, running
 
 ROUND_MS = 1_769_904_000_000  # 2026-02-01T00:00:00Z
 TOPIC = SamplesTopic(name="samples", partitions=3, retention_ms=86_400_000)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from balance_analytics.sampling.parquet_compaction import CompactionStopped, Compactor
-from tests.balance_analytics.stored_days import MINUTE_MS, ROUNDS, Row, names, rows, rows_in, store, visible
+from tests.balance_analytics.sampling.stored_days import MINUTE_MS, ROUNDS, Row, names, rows, rows_in, store, visible
 
 
 class Killed(BaseException):

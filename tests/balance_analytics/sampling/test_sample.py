@@ -21,7 +21,7 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import NodeSettings, RequestFailed
 from kafka_wire.net.cluster import ClusterClient
-from tests.balance_analytics.sampling_brokers import PartitionState, SimulatedCluster, running, two_topics
+from tests.balance_analytics.sampling.simulated_brokers import PartitionState, SimulatedCluster, running, two_topics
 
 ROUND_MS = 1_700_000_040_000
 NOW_MS = ROUND_MS + 7

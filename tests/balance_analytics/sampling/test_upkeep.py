@@ -18,7 +18,7 @@ from balance_analytics.sampling.parquet_compaction import Compactor
 from balance_analytics.sampling.parquet_days import DAY_MS, GRACE_MS, day_of, is_own, sample_file
 from balance_analytics.sampling.parquet_upkeep import ParquetUpkeep
 from balance_analytics.sampling.settings import ParquetSettings
-from tests.balance_analytics.stored_days import NEXT_DAY_MS, ROUNDS, names, rows, store, visible
+from tests.balance_analytics.sampling.stored_days import NEXT_DAY_MS, ROUNDS, names, rows, store, visible
 
 
 def upkeep(folder: Path, now_ms: int, retention_days: int | None = None) -> None:

@@ -24,8 +24,8 @@ from balance_analytics.model.results import LeftOut
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from lab.peers.cluster import KafkaCluster
 from lab.processes.waiting import wait_until
+from tests.balance_analytics.jobs.test_new_days import DAY_MS, HOUR_MS, MINUTE_MS, MONDAY_MS, NIGHT, Store, minutes
 from tests.balance_analytics.published import FACT_ORDER, rows
-from tests.balance_analytics.test_jobs_new_days import DAY_MS, HOUR_MS, MINUTE_MS, MONDAY_MS, NIGHT, Store, minutes
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -169,7 +169,7 @@ def test_landed_samples_of_a_cut_manifest_are_named_and_read_from_the_topic_agai
 
 
 @pytest.mark.soak(
-    "balance_analytics/test_jobs_publishing.py::test_a_missing_published_file_is_reported_and_written_again"
+    "balance_analytics/jobs/test_publishing.py::test_a_missing_published_file_is_reported_and_written_again"
 )
 def test_a_lost_file_of_landed_samples_is_named_and_read_from_the_topic_again(store: TopicStore) -> None:
     """A file of a run that was killed before it had computed facts."""
@@ -201,7 +201,7 @@ def test_a_lost_file_of_landed_samples_is_named_and_read_from_the_topic_again(st
 
 
 @pytest.mark.soak(
-    "balance_analytics/test_jobs_publishing.py::test_the_second_of_two_concurrent_runs_is_rejected_when_it_publishes"
+    "balance_analytics/jobs/test_publishing.py::test_the_second_of_two_concurrent_runs_is_rejected_when_it_publishes"
 )
 def test_of_two_runs_at_once_over_a_topic_the_second_is_refused_and_the_next_has_everything(
     store: TopicStore, monkeypatch: pytest.MonkeyPatch

@@ -15,7 +15,7 @@ from balance_analytics.model.column import names
 from balance_analytics.model.sample_messages import HEADERS, MAX_VALUE_BYTES, SampleError, decode, encode
 from balance_analytics.model.sample_rows import SAMPLE_ROWS
 from balance_analytics.model.samples import PartitionRows, Samples
-from tests.balance_analytics.sampling_makers import SAMPLES, row, samples
+from tests.balance_analytics.sampling.makers import SAMPLES, row, samples
 
 ARRAYS = names(SAMPLE_ROWS)
 
