@@ -1,4 +1,4 @@
-"""The peer of `bench/analytics/two_weeks.py`: the same figures by polars. A program with two arguments: a folder of facts and its number of partitions.
+"""The peer of `two_weeks`: the same figures by polars. A program with two arguments: a folder of facts and its number of partitions.
 
 The files have a row for a partition and day, with arrays of its hours. It prints its seconds as JSON. A 95th percentile needs all rates of
 a partition at once: more partitions than fit into memory are read in several passes over the files. It does not handle corrupt files or

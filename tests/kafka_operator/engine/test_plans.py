@@ -342,7 +342,7 @@ async def test_a_tenant_moves_no_topic_that_is_not_its_own() -> None:
 @pytest.mark.slow
 @pytest.mark.shows("E12")
 def test_the_calls_that_begin_a_plan_do_not_depend_on_the_size_of_the_plan() -> None:
-    """P8: the base is kept, ten moves begin, and no object grows with the plan; bench/resources/plan_start.py measures the time of 100,000 partitions."""
+    """P8: the base is kept, ten moves begin, and no object grows with the plan; `bench.resources.plan_start` measures the time."""
 
     async def calls(topics: int) -> Counter[str]:
         async with running() as world:
