@@ -18,8 +18,8 @@ from controller_core.model.columns import PartitionColumns
 from kafka_log.format.control_records import snapshot_batches
 from kafka_metadata.record_codec import decode_record, encode_record
 from kafka_metadata.records import MetadataRecord, PartitionChangeRecord, PartitionRecord, TopicRecord
-from kafka_wire.record_column_decoder import decode_columns
-from kafka_wire.record_columns import Lists, RecordColumns, encode_columns
+from kafka_wire.columns.record_decoder import decode_columns
+from kafka_wire.columns.record_encoder import Lists, RecordColumns, encode_columns
 from kafka_wire.records import Record, batch_headers, encode_batch
 from lab.processes.folder import lab_folder
 

@@ -15,7 +15,7 @@ import numpy as np
 from bench.harness import Effort, Row, alternate, promised, throughput, timed
 from bench.jvm import Jvm, compiled_peer
 from kafka_wire import codec
-from kafka_wire.state_columns import StateColumns, TopicStates, encode_request
+from kafka_wire.columns.states import StateColumns, TopicStates, encode_request
 
 NAME = "codec"
 ABOUT = "LeaderAndIsr 7 of 50 to 10,000 partitions, from dicts and columns, compared with kio and kafka-clients"

@@ -19,8 +19,8 @@ from kafka_metadata.records import (
     PartitionRecord,
     Uuids,
 )
-from kafka_wire.record_columns import UUID as UUID_ELEMENT
-from kafka_wire.record_columns import Lists, RecordColumns
+from kafka_wire.columns.record_encoder import UUID as UUID_ELEMENT
+from kafka_wire.columns.record_encoder import Lists, RecordColumns
 
 
 def partition_records(columns: RecordColumns) -> Iterator[PartitionRecord]:

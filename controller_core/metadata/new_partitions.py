@@ -13,8 +13,8 @@ from controller_core.model import IntArray, changes
 from controller_core.model.columns import widen
 from controller_core.model.ids import INITIAL_LEADER_EPOCH
 from kafka_metadata.metadata_versions import DIRECTORIES_SINCE, record_version
-from kafka_wire.record_columns import UUID as UUID_TYPE
-from kafka_wire.record_columns import Lists, RecordColumns
+from kafka_wire.columns.record_encoder import UUID as UUID_TYPE
+from kafka_wire.columns.record_encoder import Lists, RecordColumns
 
 MESSAGE = "PartitionRecord"
 

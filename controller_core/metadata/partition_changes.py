@@ -14,8 +14,8 @@ from controller_core.model.columns import differ, pad
 from controller_core.model.move import Move
 from kafka_metadata.metadata_versions import METADATA_VERSION, MINIMUM_VERSION, record_version
 from kafka_metadata.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE
-from kafka_wire.record_columns import ABSENT, Lists, RecordColumns
-from kafka_wire.record_columns import UUID as UUID_TYPE
+from kafka_wire.columns.record_encoder import ABSENT, Lists, RecordColumns
+from kafka_wire.columns.record_encoder import UUID as UUID_TYPE
 
 MESSAGE = "PartitionChangeRecord"
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from controller_core.metadata.batches import MAX_BYTES, MAX_RECORDS, several_batches, too_large, too_many
 from kafka_metadata.record_codec import encode_record
 from kafka_metadata.records import MetadataRecord, RegisterBrokerRecord
+from kafka_wire.columns.record_encoder import RecordColumns, encode_columns, encode_records
 from kafka_wire.errors import Failure
-from kafka_wire.record_columns import RecordColumns, encode_columns, encode_records
 from kafka_wire.records import encode_batch_of, encode_values
 
 Part = tuple[MetadataRecord, ...] | RecordColumns

@@ -21,8 +21,8 @@ from kafka_metadata.records import (
     PartitionRecord,
     RemoveTopicRecord,
 )
-from kafka_wire.record_column_decoder import decode_parts
-from kafka_wire.record_columns import RecordColumns
+from kafka_wire.columns.record_decoder import decode_parts
+from kafka_wire.columns.record_encoder import RecordColumns
 from kafka_wire.records import batches_of_records
 
 FEWEST_RECORDS = 20

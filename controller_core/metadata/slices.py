@@ -18,7 +18,7 @@ from kafka_metadata.failures import MetadataError
 from kafka_metadata.metadata_log import MARKERS, MetadataLog, apply_records
 from kafka_metadata.records import MetadataRecord
 from kafka_metadata.replay import replay_into
-from kafka_wire.record_columns import RecordColumns
+from kafka_wire.columns.record_encoder import RecordColumns
 
 
 class Slice(NamedTuple):

@@ -18,7 +18,7 @@ from controller_core.model.columns import widen
 from kafka_metadata.draft import Topics
 from kafka_metadata.partition_replay import changed_state, known_partition
 from kafka_metadata.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, LeaderRecoveryState
-from kafka_wire.record_columns import ABSENT, Lists, RecordColumns
+from kafka_wire.columns.record_encoder import ABSENT, Lists, RecordColumns
 
 _LISTS = frozenset(("isr", "eligible_leader_replicas", "last_known_elr"))
 _RECOVERY = (NO_RECOVERY_CHANGE, *map(int, LeaderRecoveryState))

@@ -16,7 +16,7 @@ from controller_core.model import NO_BROKER, Cluster, IntArray, Move, changes
 from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 from kafka_metadata.draft import Topics
 from kafka_metadata.records import LeaderRecoveryState
-from kafka_wire.record_columns import Lists, RecordColumns
+from kafka_wire.columns.record_encoder import Lists, RecordColumns
 
 
 def are_whole(columns: RecordColumns) -> bool:

@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeVar
 
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
+from kafka_wire.columns.metadata_decoder import MetadataColumns, decode_metadata
 from kafka_wire.errors import ErrorCode
-from kafka_wire.metadata_columns import MetadataColumns, decode_metadata
 from kafka_wire.net.backoff import Backoff
 from kafka_wire.net.connection import BodyDecoder, plain
 from kafka_wire.net.failures import ConnectionFailed, MalformedResponse, RequestFailed

@@ -10,7 +10,7 @@ from kafka_operator.admin.requests import Request, metadata_request
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.metadata_columns import MetadataColumns, decode_metadata
+from kafka_wire.columns.metadata_decoder import MetadataColumns, decode_metadata
 from kafka_wire.net.client import ConnectionFailed, RequestFailed
 
 AWAY = ConnectionFailed("refused", sent=False)

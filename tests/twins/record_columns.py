@@ -1,4 +1,4 @@
-"""Plain twin of kafka_wire.record_columns: each record by the codec."""
+"""Plain twin of kafka_wire.columns.record_encoder: each record by the codec."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 
 from kafka_wire import codec, schema
-from kafka_wire.record_columns import ABSENT, Lists, RecordColumns
+from kafka_wire.columns.record_encoder import ABSENT, Lists, RecordColumns
 from kafka_wire.records import Record, encode_batch
 from kafka_wire.varints import write_uvarint
 

@@ -25,8 +25,8 @@ from controller_core.shell.admin.responses import NO_TOPIC_ID
 from controller_core.shell.pace import ClientPace
 from kafka_node.context import RequestContext
 from kafka_node.topic_names import is_internal
-from kafka_wire import metadata_encoding
 from kafka_wire.codec import Body
+from kafka_wire.columns import metadata_encoder
 from kafka_wire.encoded_body import ArrayPlace, EncodedBody
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.outflow import never
@@ -49,8 +49,8 @@ response may block finished ones behind it on its connection, which occupy memor
 class Entry(NamedTuple):
     """A topic of a response: one of the snapshot, or an error."""
 
-    head: metadata_encoding.TopicHead
-    operations: int = metadata_encoding.NOT_REQUESTED
+    head: metadata_encoder.TopicHead
+    operations: int = metadata_encoder.NOT_REQUESTED
 
 
 class Shape(NamedTuple):
@@ -136,13 +136,13 @@ class MetadataEncoder:
             snapshot = Snapshot.of_some(active.cluster, context.listener, topics)
             head = _head(active, context.listener, cluster_operations)
             pieces = (b"".join(_encoded(context.api_version, head, snapshot, entries, len(entries))),)
-            return EncodedBody(pieces, metadata_encoding.array_place(context.api_version, head, len(entries)))
+            return EncodedBody(pieces, metadata_encoder.array_place(context.api_version, head, len(entries)))
         async with self._lock:
             await self._wait_for_memory()
             topics, entries = resolve(active.cluster)
             head = _head(active, context.listener, cluster_operations)
             snapshot = Snapshot.of_some(active.cluster, context.listener, topics)
-            place = metadata_encoding.array_place(context.api_version, head, len(entries))
+            place = metadata_encoder.array_place(context.api_version, head, len(entries))
             return await self._in_steps(_encoded(context.api_version, head, snapshot, entries, len(entries)), place)
 
     async def listed_topics(
@@ -246,7 +246,7 @@ def _head(active: ActiveController, listener: str, cluster_operations: int) -> B
     head = {"brokers": brokers, "cluster_id": active.cluster_id, "controller_id": active.cluster.controller_id}
     return (
         head
-        if cluster_operations == metadata_encoding.NOT_REQUESTED
+        if cluster_operations == metadata_encoder.NOT_REQUESTED
         else {**head, "cluster_authorized_operations": cluster_operations}
     )
 
@@ -256,21 +256,21 @@ def _entries(snapshot: Snapshot, operations: Callable[[str], int]) -> Iterator[E
         yield Entry(described_head(topic, count), operations(topic.name))
 
 
-def described_head(topic: Topic, partitions: int) -> metadata_encoding.TopicHead:
+def described_head(topic: Topic, partitions: int) -> metadata_encoder.TopicHead:
     """Describe a topic that exists."""
-    return metadata_encoding.TopicHead(
+    return metadata_encoder.TopicHead(
         ErrorCode.NONE, topic.name, topic.topic_id or NO_TOPIC_ID, is_internal(topic.name), partitions
     )
 
 
 def _encoded(version: int, head: Body, snapshot: Snapshot, entries: Iterable[Entry], count: int) -> Iterator[bytes]:
     """Encode piece by piece. A topic with many partitions takes several; while a piece is collected, empty ones are yielded."""
-    before, after = metadata_encoding.prefix_and_suffix(version, head, count)
+    before, after = metadata_encoder.prefix_and_suffix(version, head, count)
     waiting: list[tuple[bytes, int]] = [(before, 0)]
     first = end = 0
     tails: dict[int, bytes] = {}
     for topic, operations in entries:
-        waiting.append((metadata_encoding.topic_head(version, topic), 0))
+        waiting.append((metadata_encoder.topic_head(version, topic), 0))
         left = topic.partitions
         while left:
             taken = min(left, first + PIECE_PARTITIONS - end)
@@ -281,7 +281,7 @@ def _encoded(version: int, head: Body, snapshot: Snapshot, entries: Iterable[Ent
                 yield _flushed(version, snapshot, waiting, first, end)
                 waiting, first = [], end
         if operations not in tails:
-            tails[operations] = metadata_encoding.topic_tail(version, operations)
+            tails[operations] = metadata_encoder.topic_tail(version, operations)
         waiting.append((tails[operations], 0))
         if len(waiting) >= 3 * PIECE_PARTITIONS:
             yield _flushed(version, snapshot, waiting, first, end)
@@ -296,7 +296,7 @@ def _flushed(version: int, snapshot: Snapshot, waiting: Sequence[tuple[bytes, in
     """Encode partitions and insert them between the collected texts."""
     if first == end:
         return b"".join(text for text, _ in waiting)
-    encoded, offsets = metadata_encoding.encode_partitions(version, snapshot.partitions(first, end, version))
+    encoded, offsets = metadata_encoder.encode_partitions(version, snapshot.partitions(first, end, version))
     parts = []
     at = 0
     for text, partitions in waiting:

@@ -24,8 +24,8 @@ from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.leader_and_isr_errors import decode_errors
-from kafka_wire.state_columns import StateColumns, TopicStates, request_parts
+from kafka_wire.columns.leader_and_isr_errors import decode_errors
+from kafka_wire.columns.states import StateColumns, TopicStates, request_parts
 
 
 @dataclass(frozen=True, slots=True, eq=False)

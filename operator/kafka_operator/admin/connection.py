@@ -10,7 +10,7 @@ from kafka_operator.admin.requests import Request, codes_of_metadata, metadata_r
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.metadata_columns import MetadataColumns, decode_metadata
+from kafka_wire.columns.metadata_decoder import MetadataColumns, decode_metadata
 from kafka_wire.net.cluster import METADATA_VERSIONS, ClusterClient
 from kafka_wire.net.connection import BodyDecoder
 from kafka_wire.net.negotiation import VersionRange

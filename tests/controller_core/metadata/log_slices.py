@@ -9,8 +9,8 @@ from controller_core.model.mode_rules import kraft_rules
 from kafka_metadata.metadata_log import MetadataLog, apply_records
 from kafka_metadata.record_codec import encode_record
 from kafka_metadata.records import MetadataRecord, PartitionChangeRecord, PartitionRecord
-from kafka_wire.record_column_decoder import decode_columns
-from kafka_wire.record_columns import RecordColumns
+from kafka_wire.columns.record_decoder import decode_columns
+from kafka_wire.columns.record_encoder import RecordColumns
 from kafka_wire.records import Record, encode_batch
 
 

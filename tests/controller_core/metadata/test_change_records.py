@@ -25,7 +25,7 @@ from kafka_metadata.record_codec import decode_record
 from kafka_metadata.records import MetadataRecord, PartitionRecord
 from kafka_metadata.replay import replay
 from kafka_metadata.snapshot import snapshot_values
-from kafka_wire.record_columns import RecordColumns
+from kafka_wire.columns.record_encoder import RecordColumns
 from kafka_wire.records import decode_batches
 from tests.controller_core.quorum_mode.checked import CheckedDriver, state_of
 from tests.controller_core.quorum_mode.test_cluster_machine import Machine

@@ -29,7 +29,7 @@ from kafka_metadata.records import (
     TopicRecord,
 )
 from kafka_metadata.replay import replay
-from kafka_wire.record_columns import RecordColumns
+from kafka_wire.columns.record_encoder import RecordColumns
 from kafka_wire.records import CorruptBatch, Record, encode_batch
 
 BASE_OFFSET = 7

@@ -15,7 +15,7 @@ from controller_core.shell import log_survey as module
 from controller_core.shell.log_survey import PAUSES, ListingError, LogSurvey
 from controller_core.shell.metrics import Metrics
 from controller_core.zookeeper_mode.stray_logs import LogKind
-from kafka_wire.log_dir_columns import LogDirColumns
+from kafka_wire.columns.log_dirs import LogDirColumns
 from tests.controller_core.shell.admin.api_calls import active_with_topic
 from tests.controller_core.shell.admin.fake_active import FakeActive, broker
 

@@ -13,8 +13,8 @@ from controller_core.shell.admin import metadata_encoder, metadata_snapshot
 from controller_core.shell.admin.metadata_encoder import MetadataEncoder, Shape
 from controller_core.shell.pace import ClientPace
 from kafka_wire import codec
+from kafka_wire.columns.metadata_encoder import NOT_REQUESTED
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.metadata_encoding import NOT_REQUESTED
 from tests.controller_core.shell.admin.fake_active import FakeActive, active_with, broker
 
 SHAPE = Shape("CLIENT", 12, NOT_REQUESTED, NOT_REQUESTED)

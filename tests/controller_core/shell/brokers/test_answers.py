@@ -18,8 +18,8 @@ from controller_core.zookeeper_mode.apis import CALLED
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
+from kafka_wire.columns.states import StateColumns, TopicStates
 from kafka_wire.errors import ErrorCode
-from kafka_wire.state_columns import StateColumns, TopicStates
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)

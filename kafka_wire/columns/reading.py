@@ -1,7 +1,7 @@
 """Shared parts of the decoders of large responses into columns.
 
-A response about 200,000 partitions would be millions of Python objects as dicts. The column decoders (metadata_columns,
-offset_columns, log_dir_columns) scan the bytes and have numpy read the parts of fixed layout. They support the usual form of a
+A response about 200,000 partitions would be millions of Python objects as dicts. The column decoders (metadata_decoder,
+offsets, log_dirs) scan the bytes and have numpy read the parts of fixed layout. They support the usual form of a
 flexible message (KIP-482). Anything else (a tagged field, a null, an older version, a malformed message) raises
 `UnsupportedLayout`: the codec then decodes the whole message, or reports what is wrong with it. The codec is therefore the
 reference of all of them, and the tests compare them with it.

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kafka_wire import column_reading as reading
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.column_reading import IntColumn, LongColumn, UnsupportedLayout
+from kafka_wire.columns import reading
+from kafka_wire.columns.reading import IntColumn, LongColumn, UnsupportedLayout
 
 MESSAGE = "DescribeLogDirsResponse"
 _REPLICA = np.dtype(

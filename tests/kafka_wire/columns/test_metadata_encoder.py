@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_wire import codec
-from kafka_wire.metadata_encoding import (
+from kafka_wire.columns.metadata_encoder import (
     NOT_REQUESTED,
     MetadataPartitions,
     TopicHead,

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from kafka_log.format.control_records import snapshot_batches
 from kafka_wire import schema, unknown_tags
+from kafka_wire.columns.record_decoder import MESSAGES, DecodedRecords, decode_columns, decode_parts
+from kafka_wire.columns.record_encoder import Lists, RecordColumns, encode_columns, encode_records
 from kafka_wire.compression import Compression
 from kafka_wire.failures import CodecError
-from kafka_wire.record_column_decoder import MESSAGES, DecodedRecords, decode_columns, decode_parts
-from kafka_wire.record_columns import Lists, RecordColumns, encode_columns, encode_records
 from kafka_wire.records import (
     HEADER_BYTES,
     CorruptBatch,

@@ -9,10 +9,10 @@ import struct
 from uuid import UUID
 
 from kafka_wire import codec
-from kafka_wire import column_reading as reading
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.column_reading import HEADER_BYTES, UnsupportedLayout
+from kafka_wire.columns import reading
+from kafka_wire.columns.reading import HEADER_BYTES, UnsupportedLayout
 
 FIRST_BY_TOPIC_ID = 5
 """The first version that lists errors by topic id."""

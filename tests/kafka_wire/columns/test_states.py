@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from controller_core.zookeeper_mode.apis import CALLED
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
-from kafka_wire.state_columns import (
+from kafka_wire.columns.states import (
     CHUNK_STATES,
     SCRATCH_BYTES,
     STATES_PER_PART,

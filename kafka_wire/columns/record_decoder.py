@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_wire import schema
+from kafka_wire.columns.record_encoder import ABSENT, UUID, Lists, RecordColumns
 from kafka_wire.compression import Compression
 from kafka_wire.failures import CodecError
-from kafka_wire.record_columns import ABSENT, UUID, Lists, RecordColumns
 from kafka_wire.records import (
     METADATA_FRAME_VERSION,
     BatchHeader,

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_wire import codec, column_reading, log_dir_columns, metadata_columns, offset_columns, schema
+from kafka_wire import codec, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
+from kafka_wire.columns import log_dirs, metadata_decoder, offsets, reading
 from tests.effort import examples
 from tests.kafka_wire.bodies import Bodies
 
@@ -47,9 +48,9 @@ REPLICA = st.fixed_dictionaries(
 )
 
 DECODERS: dict[ApiKey, tuple[Decoder, Any, st.SearchStrategy[Body], str]] = {
-    ApiKey.METADATA: (metadata_columns.decode_metadata, metadata_columns, METADATA_PARTITION, "topics"),
-    ApiKey.LIST_OFFSETS: (offset_columns.decode_list_offsets, offset_columns, OFFSET, "topics"),
-    ApiKey.DESCRIBE_LOG_DIRS: (log_dir_columns.decode_log_dirs, log_dir_columns, REPLICA, "results"),
+    ApiKey.METADATA: (metadata_decoder.decode_metadata, metadata_decoder, METADATA_PARTITION, "topics"),
+    ApiKey.LIST_OFFSETS: (offsets.decode_list_offsets, offsets, OFFSET, "topics"),
+    ApiKey.DESCRIBE_LOG_DIRS: (log_dirs.decode_log_dirs, log_dirs, REPLICA, "results"),
 }
 DIRECT = {ApiKey.METADATA: range(11, 14), ApiKey.LIST_OFFSETS: range(6, 12), ApiKey.DESCRIBE_LOG_DIRS: range(2, 6)}
 """Versions that are read without the codec: those of brokers from 3.0 on."""
@@ -116,7 +117,7 @@ def test_usual_responses_are_read_without_the_codec(key: ApiKey, version: int, m
     """Many topics with many partitions of several layouts, as brokers of 3.0 and later send them."""
     data = frame(key, version, usual(key))
     expected = by_codec(key, version, data)
-    monkeypatch.setattr(column_reading, "MAX_PLAIN_BYTES", 0)
+    monkeypatch.setattr(reading, "MAX_PLAIN_BYTES", 0)
 
     assert_same(expected, DECODERS[key][0](version, data))
 
@@ -169,7 +170,7 @@ def test_malformed_bytes_raise_the_codecs_error(key: ApiKey, data: st.DataObject
 def test_a_large_response_in_an_unusual_form_is_rejected(key: ApiKey, monkeypatch: pytest.MonkeyPatch) -> None:
     """As dicts it would take a hundred times its bytes."""
     version = DIRECT[key][-1]
-    monkeypatch.setattr(column_reading, "MAX_PLAIN_BYTES", 10)
+    monkeypatch.setattr(reading, "MAX_PLAIN_BYTES", 10)
 
     with pytest.raises(CodecError, match="unusual form exceed the limit of 10"):
         DECODERS[key][0](version, frame(key, version, usual(key)) + b"\0")
@@ -183,7 +184,7 @@ def test_a_request_from_columns_equals_the_codecs(version: int) -> None:
     """Byte for byte."""
 
     @examples(10)
-    @given(TOPICS, st.sampled_from([offset_columns.LATEST, offset_columns.EARLIEST]))
+    @given(TOPICS, st.sampled_from([offsets.LATEST, offsets.EARLIEST]))
     def hold(topics: list[tuple[str, list[int]]], timestamp: int) -> None:
         requested = [
             {"name": name, "partitions": [{"partition_index": one, "timestamp": timestamp} for one in partitions]}
@@ -192,7 +193,7 @@ def test_a_request_from_columns_equals_the_codecs(version: int) -> None:
         expected = codec.encode("ListOffsetsRequest", version, {"replica_id": -1, "topics": requested})
 
         assert (
-            offset_columns.encode_list_offsets(
+            offsets.encode_list_offsets(
                 version,
                 [name for name, _ in topics],
                 np.array([len(partitions) for _, partitions in topics], np.int64),
@@ -208,4 +209,4 @@ def test_a_request_from_columns_equals_the_codecs(version: int) -> None:
 def test_a_request_before_flexible_versions_is_rejected() -> None:
     """The codec encodes requests for such a broker."""
     with pytest.raises(CodecError, match="cannot be encoded from columns"):
-        offset_columns.encode_list_offsets(5, [], np.array([], np.int64), np.array([], np.int32), offset_columns.LATEST)
+        offsets.encode_list_offsets(5, [], np.array([], np.int64), np.array([], np.int32), offsets.LATEST)

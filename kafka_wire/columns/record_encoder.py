@@ -1,7 +1,7 @@
 """Column encoder of metadata records of partitions: tens of millions of records a second.
 
 A broker failure changes the partitions that it led, 100,000 for example, each by a PartitionChangeRecord. Here such records are numpy
-columns, and their batch is written column by column, as `state_columns` writes requests: records whose lists have the same lengths and
+columns, and their batch is written column by column, as `states` writes requests: records whose lists have the same lengths and
 that have the same tagged fields have the same layout, which is a rectangle of bytes. The offset of a record in its batch is a varint, so a layout
 also ends where that grows by a byte, at 64 and 8,192. Fields, their order and their tags come from the schema. The reference is the codec
 (tests).
@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_wire import schema
+from kafka_wire.columns.states import list_lengths, rows_by_layout
 from kafka_wire.failures import CodecError
 from kafka_wire.records import METADATA_FRAME_VERSION, encode_batch_of
-from kafka_wire.state_columns import list_lengths, rows_by_layout
 from kafka_wire.varints import write_uvarint, write_varint
 
 IntArray = npt.NDArray[np.int32]
