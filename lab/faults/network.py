@@ -2,7 +2,9 @@
 
 A process that is isolated neither reaches others through the network nor is reached: bytes wait, as behind a switch that drops packets, and
 arrive when the network heals, unless a side has closed the connection by then. Who connects is found by the owner of the socket (proc(5)), since
-all come from the same address. What does not go through the network, such as clients at other ports, goes on.
+all come from the same address; that takes some 20 ms, so that it is done only while a member is isolated: on a busy machine, brokers that
+connect again and again would otherwise give up each connection before it is served. What does not go through the network, such as
+clients at other ports, goes on.
 """
 
 from __future__ import annotations
@@ -33,12 +35,23 @@ class _Member:
     pid: Callable[[], int]
 
 
+@dataclass(slots=True, eq=False)
+class _Connection:
+    """A connection to the member `to`. `source` is the member that has opened it, empty for others, None while it is unknown."""
+
+    to: str
+    ports: tuple[int, int]
+    """Of the source's socket: local and remote."""
+    source: str | None = None
+
+
 class Network:
     """The proxies; all are connected at first."""
 
     def __init__(self) -> None:
         self._loop = LoopThread("network")
         self._members: dict[str, _Member] = {}
+        self._connections: set[_Connection] = set()
         self._isolated: frozenset[str] = frozenset()
         self._healed = asyncio.Event()
         self._loop.start()
@@ -68,6 +81,7 @@ class Network:
 
     async def _set(self, isolated: frozenset[str]) -> None:
         self._isolated = isolated
+        self._find_sources()
         self._healed.set()
         self._healed = asyncio.Event()
 
@@ -77,54 +91,65 @@ class Network:
         )
 
     async def _serve(self, name: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        ends = {name, self._source(writer)}
+        local, remote = (writer.get_extra_info(end)[1] for end in ("peername", "sockname"))
+        connection = _Connection(name, (local, remote))
+        self._connections.add(connection)
+        self._find_sources()
         outward: asyncio.StreamWriter | None = None
         try:
-            await self._wait_for(ends)
+            await self._wait_for(connection)
             inward, outward = await asyncio.open_connection(HOST, self._members[name].target_port)
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._copy(ends, reader, outward))
-                tasks.create_task(self._copy(ends, inward, writer))
+                tasks.create_task(self._copy(connection, reader, outward))
+                tasks.create_task(self._copy(connection, inward, writer))
         except* OSError:
             pass  # A side has closed the connection, or the process does not run.
         finally:
+            self._connections.discard(connection)
             for one in (writer, outward):
                 if one is not None:
                     one.close()
 
-    async def _copy(self, ends: set[str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _copy(self, connection: _Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             data = await reader.read(READ_BYTES)
-            await self._wait_for(ends)
+            await self._wait_for(connection)
             if not data:
                 raise ConnectionResetError("a side has closed the connection")
             writer.write(data)
             await writer.drain()
 
-    async def _wait_for(self, ends: set[str]) -> None:
-        while self._isolated & ends:
+    async def _wait_for(self, connection: _Connection) -> None:
+        while self._isolated & {connection.to, connection.source}:
             await self._healed.wait()
 
-    def _source(self, writer: asyncio.StreamWriter) -> str:
-        """Return the member whose process has the other end of a connection; an empty name for others."""
-        local, remote = (writer.get_extra_info(name)[1] for name in ("peername", "sockname"))
-        inode = _inode(local, remote)
+    def _find_sources(self) -> None:
+        """Find the sources that are not known yet, if a member is isolated."""
+        unknown = [one for one in self._connections if one.source is None]
+        if not self._isolated or not unknown:
+            return
+        inodes, owners = _inodes(), self._owners()
+        for one in unknown:
+            one.source = owners.get(inodes.get(one.ports, ""), "")
+
+    def _owners(self) -> dict[str, str]:
+        """Return the members by what their processes have open, such as `socket:[1234]`."""
+        owners: dict[str, str] = {}
         for name, member in self._members.items():
             with contextlib.suppress(LabError, KeyError):  # it was never started
-                if inode is not None and f"socket:[{inode}]" in _files(member.pid()):
-                    return name
-        return ""
+                owners.update(dict.fromkeys(_files(member.pid()), name))
+        return owners
 
 
-def _inode(local_port: int, remote_port: int) -> str | None:
-    """Return the inode of the socket with these ports."""
+def _inodes() -> dict[tuple[int, int], str]:
+    """Return the sockets of this machine by their local and remote port, as `_files` has them."""
+    found: dict[tuple[int, int], str] = {}
     for table in TABLES:
         for line in table.read_text(encoding="ascii").splitlines()[1:]:
             fields = line.split()
-            ports = tuple(int(fields[place].rpartition(":")[2], 16) for place in (LOCAL_FIELD, REMOTE_FIELD))
-            if ports == (local_port, remote_port):
-                return fields[INODE_FIELD]
-    return None
+            local, remote = (int(fields[place].rpartition(":")[2], 16) for place in (LOCAL_FIELD, REMOTE_FIELD))
+            found[local, remote] = f"socket:[{fields[INODE_FIELD]}]"
+    return found
 
 
 def _files(pid: int) -> Iterator[str]:

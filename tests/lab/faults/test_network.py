@@ -64,10 +64,11 @@ def test_bytes_wait_while_a_side_is_isolated_and_arrive_afterwards(network: tupl
         assert received_after_healing(cut, client) == b"within"
 
 
-def test_a_connection_that_begins_while_the_server_is_isolated_waits(network: tuple[Network, int]) -> None:
+@pytest.mark.parametrize("isolated", ["server", "client"])
+def test_a_connection_that_begins_while_a_side_is_isolated_waits(network: tuple[Network, int], isolated: str) -> None:
     """It is accepted by the network, and reaches the server afterwards."""
     cut, port = network
-    cut.isolate("server")
+    cut.isolate(isolated)
     with socket.create_connection(("127.0.0.1", port), 10) as client:
         client.sendall(b"first")
 
