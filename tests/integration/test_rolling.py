@@ -225,7 +225,7 @@ def test_a_missing_permission_is_named_and_ends_the_operator(pods_api: Kubernete
         try:
             other.launch()
             wait_until(lambda: not other.process.running, timeout_s=PATIENCE_S, what="it has ended")
-            log = other.process.log_tail()
+            log = other.process.log_text()
         finally:
             other.close()
             pods_api.kubectl("apply", "--filename=-", stdin=POD_ROLE, check=True)
