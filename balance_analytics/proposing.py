@@ -73,10 +73,10 @@ async def _propose(client: KubeClient, manifests: Sequence[Manifest], cluster: s
         except ConflictError:
             continue
         await _create_config_maps(client, parts, namespace, name, uid)
-        replaced = f", replacing {', '.join(one.name for one in step.replaces)}" if step.replaces else ""
+        replacing = f", replacing {', '.join(replaced.name for replaced in step.replaces)}" if step.replaces else ""
         approved = reassignment["spec"]["approval"] != "Required"
         return Proposed(
-            name, f"Reassignment {name} is {'executed without approval' if approved else 'proposed'}{replaced}"
+            name, f"Reassignment {name} is {'executed without approval' if approved else 'proposed'}{replacing}"
         )
     raise ProposingError(
         f"Reassignments in namespace {namespace} changed during {MAX_ATTEMPTS} attempts: run this again"
@@ -91,10 +91,10 @@ def _kept(name: str, state: str) -> str:
 
 async def _create(client: KubeClient, step: Create, reassignment: Manifest, namespace: str) -> str:
     """Delete replaced proposals, create the Reassignment and return its uid. Raises ConflictError if an object has changed."""
-    for one in step.replaces:
-        old = Key(kinds.REASSIGNMENT, namespace, one.name)
+    for replaced in step.replaces:
+        old = Key(kinds.REASSIGNMENT, namespace, replaced.name)
         with _errors_explained("delete", "reassignments", namespace), contextlib.suppress(NotFoundError):
-            await client.delete_object(old, one.uid, one.resource_version)
+            await client.delete_object(old, replaced.uid, replaced.resource_version)
     key = Key(kinds.REASSIGNMENT, namespace, reassignment["metadata"]["name"])
     with _errors_explained("create", "reassignments", namespace):
         created = await client.create_object(key, reassignment)

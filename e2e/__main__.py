@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     keep = KEEP in arguments
     try:
         with kubernetes(keep=keep) as kubeconfig:
-            return _tests(kubeconfig, [one for one in arguments if one != KEEP])
+            return _tests(kubeconfig, [argument for argument in arguments if argument != KEEP])
     except LabError as error:
         print(error, file=sys.stderr)
         return 1
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _tests(kubeconfig: Path, arguments: list[str]) -> int:
-    named = any(Path(one.split("::")[0]).exists() for one in arguments)
+    named = any(Path(argument.split("::")[0]).exists() for argument in arguments)
     chosen = arguments if named else [str(TESTS), f"--ignore={LONGER}", *arguments]
     environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
     with subprocess.Popen([sys.executable, "-m", "pytest", *SHOWN, *chosen], cwd=ROOT, env=environment) as tests:

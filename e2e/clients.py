@@ -141,7 +141,8 @@ class KafkaClients:
         return self.wait_partitions(
             topic,
             lambda partitions: all(
-                one.leader in one.isr and sorted(one.isr) == sorted(one.replicas) for one in partitions.values()
+                partition.leader in partition.isr and sorted(partition.isr) == sorted(partition.replicas)
+                for partition in partitions.values()
             ),
             timeout_s=timeout_s,
             what="every replica in sync",

@@ -32,8 +32,8 @@ def test_a_topic_gets_ready_and_its_leaders_are_spread(orders: str, clients: Kaf
     partitions = clients.partitions(orders)
 
     assert len(partitions) == 6
-    assert Counter(one.leader for one in partitions.values()) == {0: 2, 1: 2, 2: 2}
-    assert all(sorted(one.replicas) == [0, 1, 2] for one in partitions.values())
+    assert Counter(partition.leader for partition in partitions.values()) == {0: 2, 1: 2, 2: 2}
+    assert all(sorted(partition.replicas) == [0, 1, 2] for partition in partitions.values())
 
 
 def test_what_one_pod_produces_another_consumes(orders: str, clients: KafkaClients) -> None:

@@ -34,7 +34,7 @@ def test_a_reassignment_raises_the_replication_factor_under_load(
     report = witness.stop()
 
     assert plan == {(invoices, number): one.replicas for number, one in partitions.items()}
-    assert all(sorted(one.isr) == sorted(one.replicas) for one in partitions.values())
+    assert all(sorted(partition.isr) == sorted(partition.replicas) for partition in partitions.values())
     assert report.wrong() == {}
 
 

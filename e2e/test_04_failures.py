@@ -43,7 +43,7 @@ def test_a_leaders_partitions_are_led_by_others_after_its_kill(
     faults.kill(release.broker(victim))
     took = clients.wait_partitions(
         payments,
-        lambda partitions: all(one.leader not in {victim, -1} for one in partitions.values()),
+        lambda partitions: all(partition.leader not in {victim, -1} for partition in partitions.values()),
         timeout_s=HEALED_WITHIN_S,
         what=f"leaders other than broker {victim}",
     )

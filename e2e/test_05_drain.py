@@ -55,7 +55,7 @@ def test_a_node_drain_ends_with_the_leaders_elsewhere_and_harms_no_client(
     events = release.kube.items("events")
 
     assert pod["metadata"]["uid"] not in _uids(release)
-    assert all(one.leader != 1 for one in clients.partitions(parcels).values())
+    assert all(partition.leader != 1 for partition in clients.partitions(parcels).values())
     assert any("Draining" in event.get("reason", "") for event in events), "the operator reports it in an event"
 
 
@@ -72,4 +72,4 @@ def _uids(release: Release) -> set[str]:
 def _ready(pod: dict[str, dict[str, object]]) -> bool:
     conditions = pod["status"].get("conditions", [])
     assert isinstance(conditions, list)
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)

@@ -35,7 +35,7 @@ def test_a_topic_moves_to_a_new_broker_under_load(shipments: str, release: Relea
     release.kube.wait_condition(REASSIGNMENTS, "shipments-to-three", timeout_s=DONE_WITHIN_S)
     report = witness.stop()
 
-    assert all(sorted(one.replicas) == [1, 2, 3] for one in clients.partitions(shipments).values())
+    assert all(sorted(partition.replicas) == [1, 2, 3] for partition in clients.partitions(shipments).values())
     assert report.wrong() == {}
 
 
@@ -72,4 +72,4 @@ def test_the_pod_of_a_drained_broker_is_removed(shipments: str, release: Release
 
 
 def _on(broker_id: int, partitions: dict[str, dict[str, list[int]]]) -> bool:
-    return any(broker_id in one["replicas"] for one in partitions.values())
+    return any(broker_id in partition["replicas"] for partition in partitions.values())

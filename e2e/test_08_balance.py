@@ -136,7 +136,7 @@ def test_the_schedule_ends_in_a_proposal_that_levels_the_load_when_it_is_approve
 
 
 def _leaders(clients: KafkaClients) -> set[int]:
-    return {one.leader for one in clients.partitions(NAME).values()}
+    return {partition.leader for partition in clients.partitions(NAME).values()}
 
 
 def _jobs(release: Release) -> Kube:

@@ -158,7 +158,7 @@ class _Kind(NamedTuple):
 
 
 def _struct_body(value: Any) -> Body:
-    return {one.name: getattr(value, one.name) for one in fields(value)}
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 @cache
@@ -190,5 +190,5 @@ def _array_reader(record_class: type[MetadataRecord], field: schema.Field) -> Ca
         return None
     struct = _STRUCTS.get((record_class, field.key))
     if struct is not None:
-        return lambda values: tuple(struct(**one) for one in values)
+        return lambda values: tuple(struct(**value) for value in values)
     return lambda values: None if values is None else tuple(values)

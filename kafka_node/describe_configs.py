@@ -176,7 +176,7 @@ def _config(entry: ConfigEntry, kind: int, request: Body) -> Body:
         "read_only": entry.is_read_only,
         "config_source": entry.source,
         "is_sensitive": entry.is_sensitive,
-        "synonyms": [{"name": one.name, "value": one.value, "source": one.source} for one in synonyms],
+        "synonyms": [{"name": synonym.name, "value": synonym.value, "source": synonym.source} for synonym in synonyms],
         "config_type": entry.wire_type,
         "documentation": None if documentation is None else documentation(entry.name),
     }

@@ -57,7 +57,9 @@ async def alter_with_loggers(
     others = [each for each in body["resources"] if each["resource_type"] != ConfigResourceType.BROKER_LOGGER]
     answer = await alter({**body, "resources": others}) if others else {"responses": []}
     is_allowed = may_change()
-    changed = [_altered(node_id, each, is_allowed=is_allowed, validate_only=body["validate_only"]) for each in loggers]
+    changed = [
+        _altered(node_id, logger, is_allowed=is_allowed, validate_only=body["validate_only"]) for logger in loggers
+    ]
     return {**answer, "responses": [*answer["responses"], *changed]}
 
 

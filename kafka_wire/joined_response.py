@@ -83,4 +83,4 @@ def _parts(name: str, version: int, field: str) -> tuple[_Part, _Part, _Part]:
 
 def _part(name: str, version: int, fields: tuple[Field, ...]) -> _Part:
     definition = replace(schema.definition(name, version), fields=fields)
-    return encoder_of(definition, version), frozenset(one.key for one in fields)
+    return encoder_of(definition, version), frozenset(field.key for field in fields)

@@ -147,7 +147,7 @@ class _Layout:
 
     def _body(self, around: Body, part: "_Slice") -> Body:
         if self.group_head is None:
-            return {**around, self.path[0]: [one for piece in part.pieces for one in piece.elements]}
+            return {**around, self.path[0]: [element for piece in part.pieces for element in piece.elements]}
         groups: list[Body] = []
         last: Body | None = None
         for piece in part.pieces:
@@ -293,8 +293,8 @@ def _layout(name: str, version: int, path: tuple[str, ...]) -> _Layout:
 def _split(fields: tuple[Field, ...], key: str) -> tuple[Field, tuple[Field, ...], tuple[Field, ...]]:
     """Return a field, the fields that are sent before it and those after it: tagged fields come last."""
     (index,) = (index for index, one in enumerate(fields) if one.key == key)
-    before = tuple(one for one in fields[:index] if one.tag is None)
-    return fields[index], before, (*(one for one in fields[:index] if one.tag is not None), *fields[index + 1 :])
+    before = tuple(field for field in fields[:index] if field.tag is None)
+    return fields[index], before, (*(field for field in fields[:index] if field.tag is not None), *fields[index + 1 :])
 
 
 def _unwrapped(read: Reader) -> Reader:

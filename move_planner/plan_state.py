@@ -126,8 +126,10 @@ def initial_state(request: MeasuredRequest) -> PlanState:
     asked = present if request.replication_factor is None else request.replication_factor
     factors = np.where(free, np.minimum(asked, max(1, int(table.stays.sum()))), present)
     single = np.maximum(present, factors) <= 1
-    each = np.array([one.each + np.where(single, one.led, 0) for one in request.resources], dtype=np.int64)
-    led = np.array([np.where(single, 0, one.led) for one in request.resources], dtype=np.int64)
+    each = np.array(
+        [resource.each + np.where(single, resource.led, 0) for resource in request.resources], dtype=np.int64
+    )
+    led = np.array([np.where(single, 0, resource.led) for resource in request.resources], dtype=np.int64)
     return PlanState(
         table=table,
         each=each,

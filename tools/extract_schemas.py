@@ -126,10 +126,12 @@ def main() -> None:
     arguments = parser.parse_args()
     for pair in arguments.jars:
         version, _, directory = pair.partition("=")
-        messages = [extract_message(one) for one in definitions(Path(directory), version)]
+        messages = [extract_message(definition) for definition in definitions(Path(directory), version)]
         # A message that a version has removed may still be listed, with "none" as versions and no fields.
-        messages = sorted((one for one in messages if one["versions"] != "none"), key=lambda one: str(one["name"]))
-        lines = [json.dumps(one, separators=(",", ":")) for one in messages]
+        messages = sorted(
+            (message for message in messages if message["versions"] != "none"), key=lambda one: str(one["name"])
+        )
+        lines = [json.dumps(message, separators=(",", ":")) for message in messages]
         target = arguments.into / f"messages-{version}.jsonl"
         target.write_text("\n".join(lines) + "\n")
         print(f"{target.name}: {len(lines)} messages")

@@ -28,7 +28,7 @@ def kept(spark: SparkSession, out: str, stages: Sequence[str]) -> tuple[LeftOut,
     with errors_about(out, "notes"):
         for stage in stages:
             if exists(spark, _place(out, stage)):
-                found += [LeftOut(**one) for one in json.loads(read_text(spark, _place(out, stage)))]
+                found += [LeftOut(**load) for load in json.loads(read_text(spark, _place(out, stage)))]
     return tuple(found)
 
 

@@ -133,7 +133,7 @@ class _Rows:
         clusters, topics = (batch[name].dictionary_encode() for name in ("cluster_id", "topic"))
         cluster, topic = (one.indices.to_numpy().astype(np.int64) for one in (clusters, topics))
         pairs, place = np.unique(cluster * len(topics.dictionary) + topic, return_inverse=True)
-        named = zip(*(one.to_pylist() for one in _of_pairs(pairs, clusters, topics)), strict=True)
+        named = zip(*(array.to_pylist() for array in _of_pairs(pairs, clusters, topics)), strict=True)
         numbers = np.array([self.names.setdefault(name, len(self.names)) for name in named], np.int64)
         return np.asarray((numbers[place] << PARTITION_BITS) + batch["partition"].to_numpy().astype(np.int64))
 

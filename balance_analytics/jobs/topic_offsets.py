@@ -70,7 +70,7 @@ def ends_of(samples: Samples, since_ms: int) -> TopicEnds:
         names = jvm.java.util.ArrayList()
         names.add(topic)
         described = jvm.java.util.HashMap(wait(jvm, admin.describeTopics(names).allTopicNames())).get(topic)
-        partitions = [int(one.partition()) for one in described.partitions()]
+        partitions = [int(partition.partition()) for partition in described.partitions()]
         spec = jvm.org.apache.kafka.clients.admin.OffsetSpec
         asked = {"earliest": spec.earliest(), "since": spec.forTimestamp(since_ms), "latest": spec.latest()}
         found = {name: _offsets(jvm, admin, topic, partitions, one) for name, one in asked.items()}
@@ -81,7 +81,7 @@ def ends_of(samples: Samples, since_ms: int) -> TopicEnds:
 
 def _offsets(jvm: Any, admin: Any, topic: str, partitions: list[int], spec: Any) -> dict[int, int]:
     """Return an offset of each partition; -1 where there is no message of such a time."""
-    named = {one: jvm.org.apache.kafka.common.TopicPartition(topic, one) for one in partitions}
+    named = {partition: jvm.org.apache.kafka.common.TopicPartition(topic, partition) for partition in partitions}
     asked = jvm.java.util.HashMap()
     for key in named.values():
         asked.put(key, spec)

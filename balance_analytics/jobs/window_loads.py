@@ -54,7 +54,9 @@ class TaskLoads(NamedTuple):
 def task_loads(window: Window, found: Sequence[DayMatrices]) -> TaskLoads:
     """Compute the partitions of some rows; all rows of a partition must be there."""
     days = _Days(window, found)
-    brokers = distinct(np.concatenate([one.ravel() for one in days.brokers()]) if found else np.zeros(0, np.int64))
+    brokers = distinct(
+        np.concatenate([broker.ravel() for broker in days.brokers()]) if found else np.zeros(0, np.int64)
+    )
     sums = BrokerSums(brokers[brokers != NO_REPLICA], window.days * HOURS)
     loads, gone = [], dict[str, Gone]()
     for first in range(0, days.count, step := max(1, MAX_CELLS // (window.days * HOURS))):

@@ -177,7 +177,7 @@ def _nullable(values: list[Any]) -> Longs:
 
 
 def _checked_nullable(values: list[Any]) -> list[Any]:
-    _checked([one for one in values if one is not None], 0, 63)
+    _checked([value for value in values if value is not None], 0, 63)
     return values
 
 

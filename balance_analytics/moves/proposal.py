@@ -72,14 +72,14 @@ class Proposal:
                 for one in self.skew
             ],
             "brokers": [
-                {"id": one.broker}
+                {"id": broker.broker}
                 | {
                     name: {"before": before, "after": after, "lower": lower, "upper": upper}
                     for name, before, after, lower, upper in zip(
-                        self.resources, one.before, one.after, one.lower, one.upper, strict=True
+                        self.resources, broker.before, broker.after, broker.lower, broker.upper, strict=True
                     )
                 }
-                for one in self.brokers
+                for broker in self.brokers
             ],
             "unreached": list(self.unreached),
             "partitionsOfUnknownLoad": self.kept_unknown,
@@ -96,7 +96,7 @@ def propose(loads: PartitionLoads, settings: PlannerSettings) -> Proposal:
         leaders_only=int((plan.reasons == Reason.LEADERS.value).sum()),
         copied_bytes=plan.copied_bytes,
         lower_bound_bytes=plan.lower_bound_bytes,
-        resources=tuple(one.name for one in plan.resources),
+        resources=tuple(resource.name for resource in plan.resources),
         brokers=_brokers(plan),
         skew=_skew(plan),
         unreached=first_few([item.why for item in plan.unreached], MAX_UNREACHED),
@@ -106,7 +106,7 @@ def propose(loads: PartitionLoads, settings: PlannerSettings) -> Proposal:
 
 def _brokers(plan: Plan) -> tuple[BrokerBeforeAfter, ...]:
     def of(name: str) -> list[tuple[int, ...]]:
-        columns = np.array([getattr(one, name) for one in plan.resources]).astype(np.int64)
+        columns = np.array([getattr(resource, name) for resource in plan.resources]).astype(np.int64)
         return [tuple(map(int, column)) for column in columns.T]
 
     rows = zip(plan.ids.tolist(), of("before"), of("after"), of("lower"), of("upper"), strict=True)
@@ -117,15 +117,16 @@ def _skew(plan: Plan) -> tuple[SkewBeforeAfter, ...]:
     """Compute skew over the brokers that are not drained, as the study does."""
     remaining = ~plan.drained
     found = []
-    for one in plan.resources:
+    for resource in plan.resources:
         mean_before, mean_after = (
-            max(float(load[remaining].mean()) if remaining.any() else 0.0, 1e-9) for load in (one.before, one.after)
+            max(float(load[remaining].mean()) if remaining.any() else 0.0, 1e-9)
+            for load in (resource.before, resource.after)
         )
-        highest = [float(load[remaining].max(initial=0)) for load in (one.before, one.after)]
-        idle = not one.before.any()
+        highest = [float(load[remaining].max(initial=0)) for load in (resource.before, resource.after)]
+        idle = not resource.before.any()
         found.append(
             SkewBeforeAfter(
-                one.name,
+                resource.name,
                 1.0 if idle else highest[0] / mean_before,
                 1.0 if idle else highest[1] / mean_after,
             )

@@ -26,15 +26,17 @@ def proposed_moves(
     for number, resource in enumerate(proposal.resources):
         unit, source = UNITS[resource]
         source_of_study = (sources or {}).get(resource.removeprefix("client_"))
-        ends = [(one.lower[number] + one.upper[number]) / 2 for one in proposal.brokers if one.upper[number] > 0]
+        ends = [
+            (broker.lower[number] + broker.upper[number]) / 2 for broker in proposal.brokers if broker.upper[number] > 0
+        ]
         resources.append(
             ResourceMove(
                 resource=resource,
                 unit=unit,
                 source=source if source_of_study is None else f"{source} ({source_of_study})",
-                brokers=tuple(one.broker for one in proposal.brokers),
-                before=tuple(float(one.before[number]) for one in proposal.brokers),
-                after=tuple(float(one.after[number]) for one in proposal.brokers),
+                brokers=tuple(broker.broker for broker in proposal.brokers),
+                before=tuple(float(broker.before[number]) for broker in proposal.brokers),
+                after=tuple(float(broker.after[number]) for broker in proposal.brokers),
                 mean=sum(ends) / max(1, len(ends)),
                 tolerance=tolerance,
             )

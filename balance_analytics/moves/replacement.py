@@ -87,7 +87,7 @@ def _approved(raw: RawObject) -> bool:
 def _lacks_its_plan(raw: RawObject) -> bool:
     """Return whether the Reassignment failed because its ConfigMaps were never created."""
     conditions = (raw.get("status") or {}).get("conditions") or ()
-    missing = any(one["type"] == "Ready" and one.get("reason") == PLAN_MISSING for one in conditions)
+    missing = any(condition["type"] == "Ready" and condition.get("reason") == PLAN_MISSING for condition in conditions)
     return missing and _state(raw) == State.FAILED.value
 
 

@@ -33,7 +33,7 @@ FEW_BROKERS = 40
 
 def before_after(moves: ProposedMoves) -> Picture | None:
     """Draw each resource of each broker before and after the moves, the highest load first; None without brokers."""
-    shown = [one for one in moves.resources if one.brokers]
+    shown = [resource for resource in moves.resources if resource.brokers]
     if not shown:
         return None
     drawing, axes = figure(2.3 * len(shown), rows=len(shown))

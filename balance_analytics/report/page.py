@@ -40,7 +40,7 @@ def pictures_of(report: ReportInput) -> tuple[Picture, ...]:
         hot_partitions(result.hot_partitions, result.hot_rule),
         disk_forecast(result.forecasts),
     )
-    return tuple(one for one in pictures if one is not None)
+    return tuple(picture for picture in pictures if picture is not None)
 
 
 def page_of(report: ReportInput, pictures: Sequence[Picture]) -> str:

@@ -21,7 +21,7 @@ def report_files(report: ReportInput) -> dict[str, bytes]:
     del body["report"]  # the location, which is that of this file
     return {
         PAGE: page_of(report, pictures).encode(),
-        **{f"{one.name}.png": one.png for one in pictures},
+        **{f"{picture.name}.png": picture.png for picture in pictures},
         SUMMARY: (json.dumps(body, indent=2) + "\n").encode(),
         METRICS: metrics_of(summary, report.result.cluster_id).encode(),
     }

@@ -33,16 +33,18 @@ def summary_of(report: ReportInput) -> BalanceSummary:
 def _soonest_full(forecasts: Iterable[Forecast]) -> SoonestFull | None:
     """Return the forecast of the disk that is full first, or None if all are beyond the horizon."""
     found = [
-        SoonestFull(one.broker, one.days, one.days_low, one.days_high) for one in forecasts if one.days is not None
+        SoonestFull(forecast.broker, forecast.days, forecast.days_low, forecast.days_high)
+        for forecast in forecasts
+        if forecast.days is not None
     ]
     return min(found, key=lambda one: (one.days, one.broker), default=None)
 
 
 def _over_mean(moves: ProposedMoves, *, after: bool) -> dict[str, float]:
     return {
-        one.resource: max(one.after if after else one.before, default=0.0) / one.mean
-        for one in moves.resources
-        if one.mean > 0
+        resource.resource: max(resource.after if after else resource.before, default=0.0) / resource.mean
+        for resource in moves.resources
+        if resource.mean > 0
     }
 
 

@@ -17,7 +17,7 @@ def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) 
     """Return a table with escaped cells."""
     listed = list(rows)
     cut = f" (the first {MAX_ROWS} of {len(listed)})" if len(listed) > MAX_ROWS else ""
-    head = "".join(f'<th scope="col">{escape(one)}</th>' for one in headings)
+    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in listed[:MAX_ROWS])
     return (
         f"<table><caption>{escape(caption + cut)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -37,16 +37,16 @@ def brokers_table(result: Result) -> str:
     """Return the table of brokers."""
     rows = [
         (
-            str(one.broker),
-            one.rack or "",
-            f"{one.leaders:,}",
-            f"{one.replicas:,}",
-            amount(one.bytes_in_mean, "bytes/s"),
-            amount(one.bytes_in_p95, "bytes/s"),
-            amount(one.bytes_out_mean, "bytes/s"),
-            amount(one.disk_bytes),
+            str(broker.broker),
+            broker.rack or "",
+            f"{broker.leaders:,}",
+            f"{broker.replicas:,}",
+            amount(broker.bytes_in_mean, "bytes/s"),
+            amount(broker.bytes_in_p95, "bytes/s"),
+            amount(broker.bytes_out_mean, "bytes/s"),
+            amount(broker.disk_bytes),
         )
-        for one in result.brokers
+        for broker in result.brokers
     ]
     headings = ("broker", "rack", "leaders", "replicas", "bytes in, mean", "bytes in, p95", "bytes out, mean", "disk")
     return table("Brokers", headings, rows)
@@ -56,14 +56,14 @@ def hot_table(result: Result) -> str:
     """Return the table of hot partitions."""
     rows = [
         (
-            f"{one.topic}-{one.partition}",
-            str(one.leader),
-            amount(one.bytes_in_p95, "bytes/s"),
-            f"{one.over_topic:.1f}",
-            percent(one.of_broker),
-            one.reason,
+            f"{hot_partition.topic}-{hot_partition.partition}",
+            str(hot_partition.leader),
+            amount(hot_partition.bytes_in_p95, "bytes/s"),
+            f"{hot_partition.over_topic:.1f}",
+            percent(hot_partition.of_broker),
+            hot_partition.reason,
         )
-        for one in result.hot_partitions
+        for hot_partition in result.hot_partitions
     ]
     headings = (
         "partition",
@@ -80,16 +80,16 @@ def forecast_table(result: Result) -> str:
     """Return the table of disk forecasts."""
     rows = [
         (
-            str(one.broker),
-            amount(one.disk_bytes),
-            amount(one.capacity_bytes),
-            amount(one.growth_bytes_per_day, "bytes/day"),
-            "capacity unknown" if one.capacity_bytes is None else days(one.days, one.horizon_days),
+            str(forecast.broker),
+            amount(forecast.disk_bytes),
+            amount(forecast.capacity_bytes),
+            amount(forecast.growth_bytes_per_day, "bytes/day"),
+            "capacity unknown" if forecast.capacity_bytes is None else days(forecast.days, forecast.horizon_days),
             ""
-            if one.capacity_bytes is None
-            else f"{days(one.days_low, one.horizon_days)} to {days(one.days_high, one.horizon_days)}",
+            if forecast.capacity_bytes is None
+            else f"{days(forecast.days_low, forecast.horizon_days)} to {days(forecast.days_high, forecast.horizon_days)}",
         )
-        for one in result.forecasts
+        for forecast in result.forecasts
     ]
     return table("Disks", ("broker", "used", "capacity", "growth", "full in", "90 percent interval"), rows)
 

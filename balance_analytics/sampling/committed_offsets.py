@@ -43,7 +43,7 @@ class CommittedSums:
 
     def add(self, builder: SampleBuilder, topics: Iterable[Body]) -> None:
         """Add one group's committed offsets; -1 means none (OffsetFetchResponse.INVALID_OFFSET)."""
-        found = [(one["name"], part) for one in topics for part in one["partitions"]]
+        found = [(topic["name"], part) for topic in topics for part in topic["partitions"]]
         for _, part in found:
             if part["error_code"] != ErrorCode.NONE:
                 code = part["error_code"]

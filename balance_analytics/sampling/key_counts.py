@@ -173,7 +173,7 @@ def _keys(data: bytes, begin: int, end: int) -> tuple[Counter[str], int]:
 def _keys_of(batch: RecordBatch, begin: int, end: int) -> list[str]:
     if batch.header.is_control:
         return []
-    return [key_name(one.key) for one in batch.records if one.key is not None and begin <= one.offset < end]
+    return [key_name(record.key) for record in batch.records if record.key is not None and begin <= record.offset < end]
 
 
 def _request(topic: str, partition: int, offset: int) -> Body:

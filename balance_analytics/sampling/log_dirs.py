@@ -40,7 +40,7 @@ async def read_sizes(
         return
     _fill(found, broker_id, builder)
     missing = int(((builder.replicas == broker_id) & (builder.size_bytes < 0)).sum())
-    offline = [one.path for one in found.log_dirs if one.error_code != ErrorCode.NONE]
+    offline = [log_dir.path for log_dir in found.log_dirs if log_dir.error_code != ErrorCode.NONE]
     if offline:
         missing_data.add(DataKind.SIZES, Reason.LOG_DIR, missing, f"{broker.name}, offline: {', '.join(offline)}"[:300])
     else:

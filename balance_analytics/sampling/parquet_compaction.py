@@ -105,11 +105,11 @@ class Compactor:
         if not samples or not compacted:
             return samples
         replaced = {source for name in compacted for source in self._sources(folder, name)}
-        done = {one for one in samples if (one.name, one.size_bytes, one.modified_ns) in replaced}
+        done = {sample for sample in samples if (sample.name, sample.size_bytes, sample.modified_ns) in replaced}
         if done:
             _sync(folder)  # the process that renamed the compacted file may have ended before its own sync
             _delete(folder, sorted(done), self._token)
-        return [one for one in samples if one not in done]
+        return [sample for sample in samples if sample not in done]
 
     def _sources(self, folder: Path, name: str) -> list[tuple[str, int, int]]:
         """Return what a compacted file replaces: nothing if its footer cannot be read, or does not name them."""

@@ -123,7 +123,7 @@ def write_rates(path: Path, rates: Iterable[Rate]) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(one._asdict(), separators=(",", ":")) + "\n" for one in rates)
+            file.writelines(json.dumps(rate._asdict(), separators=(",", ":")) + "\n" for rate in rates)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

@@ -207,8 +207,8 @@ def _keys(question: Question) -> tuple[results.KeySkew, ...]:
     found = []
     for topic, sketch in sorted(question.sketches.items()):
         heavy = tuple(
-            results.HeavyKey(one.key, rounded(one.at_least), rounded(one.at_most))
-            for one in key_skew.heavy_keys(sketch, HEAVY_PART)
+            results.HeavyKey(heavy_key.key, rounded(heavy_key.at_least), rounded(heavy_key.at_most))
+            for heavy_key in key_skew.heavy_keys(sketch, HEAVY_PART)
         )
         floor = rounded(key_skew.partition_floor(sketch))
         found.append(results.KeySkew(topic, sketch.messages, heavy, floor))

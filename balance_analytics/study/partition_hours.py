@@ -126,7 +126,7 @@ class BrokerSums:
         known = ~np.isnan(hours.rate)
         cell = self._cells(hours.leader, np.arange(self.hours))
         rates = (np.where(np.isnan(one), 0.0, one) for one in (hours.rate, hours.rate_out, hours.rate_messages))
-        for number, column in enumerate((known.astype(np.float64), *(np.where(known, one, 0.0) for one in rates))):
+        for number, column in enumerate((known.astype(np.float64), *(np.where(known, rate, 0.0) for rate in rates))):
             self._add(number, cell, column)
 
     def add_held(self, broker: AnyIntArray, hour: IntArray, size: FloatArray) -> None:

@@ -147,4 +147,4 @@ def _fenced_s(running: Stage) -> float:
 
 def _steward_stamps(log_text: str) -> Iterator[float]:
     events = (json.loads(line) for line in log_text.splitlines() if STEWARD_FENCED in line)
-    return (dt.datetime.fromisoformat(one["time"]).timestamp() for one in events if one["broker"] == VICTIM)
+    return (dt.datetime.fromisoformat(event["time"]).timestamp() for event in events if event["broker"] == VICTIM)

@@ -90,7 +90,7 @@ def _rows(partitions: int, sides: Sequence[Found]) -> Iterator[Row]:
     what = f"cold start of all controllers to the first committed change, {of}"
     yield promised(duration(f"{name}.cold", what, PEER, ([ours.cold_start_s], [peer.cold_start_s])), "K2", 1.0)
     what = f"resident memory of the active controller, {of}"
-    mine, theirs = (side_of([one.resident_bytes / 1e6]) for one in sides)
+    mine, theirs = (side_of([side.resident_bytes / 1e6]) for side in sides)
     peer_is = f"{PEER}, -Xmx{HEAPS[partitions]}"
     row = Row(f"{name}.memory", what, peer_is, "MB", Better.LOWER, mine, theirs, len(ours.whole_s))
     yield promised(row, "K4", MEMORY_AT_LEAST) if partitions == MEMORY_OF else row

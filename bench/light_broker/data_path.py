@@ -135,8 +135,8 @@ def _loads(broker: Broker, total_bytes: int) -> Iterator[tuple[str, Spent]]:
 
 def _load_rows(figure: str, sides: Mapping[str, list[Spent]]) -> Iterator[Row]:
     """Yield the throughput of one figure, and the broker's processor time."""
-    rates = {name: [one.mb_per_s for one in runs] for name, runs in sides.items()}
-    costs = {name: [one.cpu_s_per_gb for one in runs] for name, runs in sides.items()}
+    rates = {name: [run.mb_per_s for run in runs] for name, runs in sides.items()}
+    costs = {name: [run.cpu_s_per_gb for run in runs] for name, runs in sides.items()}
     fastest = max(PEERS, key=lambda name: side_of(rates[name]).median)
     cheapest = min(PEERS, key=lambda name: side_of(costs[name]).median)
     runs = len(rates[OURS])

@@ -128,7 +128,7 @@ def _registered_s(broker: ZooKeeperLightBroker | KafkaBroker, process: Process) 
 def as_its_script_does(command: Sequence[str]) -> list[str]:
     """Return the command of a broker with the options of Kafka's start script instead of the lab's."""
     java, *options = command
-    return [java, *SCRIPT_OPTIONS, *(each for each in options if not each.startswith("-X"))]
+    return [java, *SCRIPT_OPTIONS, *(option for option in options if not option.startswith("-X"))]
 
 
 def _start_row(figure: str, what: str, seconds: Mapping[str, list[float]]) -> Row:

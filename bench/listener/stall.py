@@ -69,7 +69,7 @@ def hostile_requests(effort: Effort) -> Iterator[Row]:
             cases: list[Case] = []
             with FrontProcess(mode) as front:
                 for key in keys:
-                    cases += [_case(front, *one) for one in _frames(key, size)]
+                    cases += [_case(front, *frame) for frame in _frames(key, size)]
             yield from _rows(f"{size}.{words}", cases)
 
 

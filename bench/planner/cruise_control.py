@@ -93,7 +93,7 @@ def _fetch(folder: Path) -> None:
 
 def encoded(question: MeasuredRequest) -> bytes:
     """Return the cluster in the peer's input format: its units are MB and KB/s."""
-    by_name = {one.name: one for one in question.resources}
+    by_name = {resource.name: resource for resource in question.resources}
     rows = np.empty(
         len(question.replicas), dtype=[("replicas", ">i4", (question.replicas.shape[1],)), ("loads", ">f8", (3,))]
     )

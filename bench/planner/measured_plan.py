@@ -136,7 +136,7 @@ def _compared_with(
 
 def farthest(plan: Plan) -> float:
     """Return the most that a plan leaves any broker from its target in any resource, as a part of it."""
-    return max(float((np.abs(one.after - one.target) / one.target).max()) for one in plan.resources)
+    return max(float((np.abs(resource.after - resource.target) / resource.target).max()) for resource in plan.resources)
 
 
 def _bytes(question: MeasuredRequest, plan: Plan, kind: str, words: str) -> Iterator[Row]:

@@ -40,7 +40,12 @@ def taken(frame: bytes) -> bytes:
     parts = [codec.response_header(ApiKey.LEADER_AND_ISR, VERSION, header.correlation_id), b"\0\0"]
     parts.append(write_uvarint(len(topics) + 1))
     for topic_id, partitions in topics:
-        parts += (topic_id, write_uvarint(len(partitions) + 1), *(_TAKEN.pack(one, 0, 0) for one in partitions), b"\0")
+        parts += (
+            topic_id,
+            write_uvarint(len(partitions) + 1),
+            *(_TAKEN.pack(partition, 0, 0) for partition in partitions),
+            b"\0",
+        )
     return b"".join((*parts, b"\0"))
 
 

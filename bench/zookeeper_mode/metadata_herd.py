@@ -107,7 +107,7 @@ def measure(effort: Effort) -> Iterator[Row]:
     partitions = QUICK_PARTITIONS if effort.quick else PARTITIONS
     rounds = effort.runs(ROUNDS)
     with large_layout(partitions) as stage, stage.ours() as controller:
-        load = [one * 1000 for one in stalls(controller)]
+        load = [stall * 1000 for stall in stalls(controller)]
         before = controller.process.highest_resident_bytes
         one_failover(stage, controller, None)  # warm
         without, herded = [], []

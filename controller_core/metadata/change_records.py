@@ -71,10 +71,12 @@ def broker_record(broker: Broker) -> records.RegisterBrokerRecord:
         broker.incarnation_id,
         broker.epoch,
         tuple(
-            records.EndPoint(one.listener, one.host, one.port, SECURITY_PROTOCOL_IDS[one.security_protocol])
-            for one in broker.endpoints
+            records.EndPoint(
+                endpoint.listener, endpoint.host, endpoint.port, SECURITY_PROTOCOL_IDS[endpoint.security_protocol]
+            )
+            for endpoint in broker.endpoints
         ),
-        tuple(records.SupportedFeature(one.name, one.minimum, one.maximum) for one in broker.features),
+        tuple(records.SupportedFeature(feature.name, feature.minimum, feature.maximum) for feature in broker.features),
         broker.rack,
         broker.fenced,
         broker.in_controlled_shutdown,

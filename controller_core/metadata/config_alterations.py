@@ -65,10 +65,10 @@ def alter_configs(
     `settings` are those of this controller. `is_forwarded`: a broker has judged its own configs.
     """
     decided = [
-        each
-        if isinstance(each, Failure)
-        else _alter(image, settings, each, incremental=incremental, is_forwarded=is_forwarded)
-        for each in resources
+        resource
+        if isinstance(resource, Failure)
+        else _alter(image, settings, resource, incremental=incremental, is_forwarded=is_forwarded)
+        for resource in resources
     ]
     return Alterations(
         tuple(each if isinstance(each, Failure) else None for each in decided),

@@ -134,7 +134,7 @@ def _reason(what: str, levels: Levels, level: int) -> str | None:
 
 
 def _levels(features: Iterable[SupportedFeature], name: str) -> Levels:
-    found = (one for one in features if one.name == name)
+    found = (feature for feature in features if feature.name == name)
     return next(((one.min_supported_version, one.max_supported_version) for one in found), DISABLED)
 
 

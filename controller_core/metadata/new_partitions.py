@@ -32,11 +32,11 @@ def new_partitions(added: Sequence[tuple[UUID, Added]], metadata_version: int) -
     replicas = _joined([change.replicas for change in made])
     numbers = {
         "partition_id": partitions,
-        "leader": np.concatenate([one.leader for one in states]),
+        "leader": np.concatenate([state.leader for state in states]),
         "leader_epoch": np.full_like(partitions, INITIAL_LEADER_EPOCH),
         "partition_epoch": np.zeros_like(partitions),
     }
-    lists = {"replicas": Lists.padded(replicas), "isr": Lists.padded(_joined([one.isr for one in states]))}
+    lists = {"replicas": Lists.padded(replicas), "isr": Lists.padded(_joined([state.isr for state in states]))}
     if metadata_version >= DIRECTORIES_SINCE:
         lists["directories"] = Lists(_directories(replicas, states), lists["replicas"].lengths)
     ids = np.array([topic_id.bytes for topic_id, _ in added], UUID_TYPE)
@@ -53,7 +53,7 @@ def _directories(
 ) -> np.ndarray[tuple[int, int], np.dtype[np.void]]:
     """Return the directory of each replica: one decision gives all new replicas of a broker the same."""
     by_broker = np.zeros(int(replicas.max(initial=0)) + 2, UUID_TYPE)  # The last one is for the padding, -1.
-    for one in states:
-        for broker, directory in one.directories.items():
+    for state in states:
+        for broker, directory in state.directories.items():
             by_broker[broker] = np.void(directory.bytes)
     return by_broker[replicas]

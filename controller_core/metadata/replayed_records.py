@@ -139,7 +139,9 @@ def partition_record(cluster: Cluster, row: int) -> PartitionRecord:
 def _replayed(by_topic: Mapping[str, Mapping[int, PartitionRecord]]) -> changes.PartitionsReplayed:
     found = [record for partitions in by_topic.values() for record in partitions.values()]
     numbers: dict[UUID, int] = {}
-    directories = [[numbers.setdefault(one, len(numbers)) for one in record.directories] for record in found]
+    directories = [
+        [numbers.setdefault(directory, len(numbers)) for directory in record.directories] for record in found
+    ]
     return changes.PartitionsReplayed(
         [(topic, len(partitions)) for topic, partitions in by_topic.items()],
         _numbers(one.partition_id for one in found),
@@ -210,8 +212,10 @@ def broker_of(record: records.RegisterBrokerRecord) -> Broker:
         record.broker_id,
         record.broker_epoch,
         tuple(
-            Endpoint(one.name, one.host, one.port, _security_protocol(record, one.security_protocol))
-            for one in record.end_points
+            Endpoint(
+                endpoint.name, endpoint.host, endpoint.port, _security_protocol(record, endpoint.security_protocol)
+            )
+            for endpoint in record.end_points
         ),
         record.rack,
         record.incarnation_id,
@@ -219,7 +223,10 @@ def broker_of(record: records.RegisterBrokerRecord) -> Broker:
         record.in_controlled_shutdown,
         record.log_dirs,
         record.cordoned_log_dirs,
-        tuple(FeatureRange(one.name, one.min_supported_version, one.max_supported_version) for one in record.features),
+        tuple(
+            FeatureRange(feature.name, feature.min_supported_version, feature.max_supported_version)
+            for feature in record.features
+        ),
     )
 
 

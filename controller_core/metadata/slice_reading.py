@@ -106,7 +106,7 @@ def _slices(found: Iterable[tuple[int, MetadataRecord | RecordColumns]]) -> Iter
 
 def _in_order(others: Iterable[tuple[int, MetadataRecord]], columns: Sequence[_Columns]) -> Iterator[Slice]:
     """Yield slices in the order of the offsets: columns where enough records follow one another."""
-    return _slices(merge(others, *(_runs(*one) for one in columns), key=itemgetter(0)))
+    return _slices(merge(others, *(_runs(*column) for column in columns), key=itemgetter(0)))
 
 
 def _runs(

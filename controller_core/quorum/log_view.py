@@ -130,7 +130,7 @@ class LogView:
             self,
             start_offset=start_offset,
             epochs=self.epochs.truncate_from_start(start_offset),
-            snapshots=tuple(one for one in self.snapshots if one.id.offset >= start_offset),
+            snapshots=tuple(snapshot for snapshot in self.snapshots if snapshot.id.offset >= start_offset),
         )
 
     def end_of_epoch(self, epoch: int) -> Position:

@@ -184,7 +184,7 @@ def decide_report_directories(cluster: Cluster, event: ReportDirectories) -> Dec
     broker = cluster.brokers.get(event.broker)
     if broker is None or broker.epoch != event.broker_epoch or not cluster.rules.directories:
         return decision()
-    online = tuple(one for one in broker.directories if one not in event.offline)
+    online = tuple(directory for directory in broker.directories if directory not in event.offline)
     failed = len(online) < len(broker.directories)
     left = None
     if failed:

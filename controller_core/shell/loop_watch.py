@@ -132,4 +132,4 @@ class LoopWatch:
         """Describe the current calls of the loop's thread, innermost first."""
         frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001 - no other way to another thread's stack
         calls = traceback.extract_stack(frame)[-STACK_FRAMES:] if frame is not None else []
-        return " < ".join(f"{one.name} ({one.filename.rpartition('/')[2]}:{one.lineno})" for one in reversed(calls))
+        return " < ".join(f"{call.name} ({call.filename.rpartition('/')[2]}:{call.lineno})" for call in reversed(calls))

@@ -112,8 +112,8 @@ def rebuild_producers(
 
 def _segments_between(segments: Sequence[Segment], offset: int, end_offset: int) -> list[Segment]:
     """Return the segments from the one that has `offset` to the one before `end_offset`."""
-    floor = max((one.base_offset for one in segments if one.base_offset <= offset), default=offset)
-    return [one for one in segments if floor <= one.base_offset < end_offset]
+    floor = max((segment.base_offset for segment in segments if segment.base_offset <= offset), default=offset)
+    return [segment for segment in segments if floor <= segment.base_offset < end_offset]
 
 
 def _batches_between(segment: Segment, offset: int, end_offset: int) -> Iterator[bytes]:

@@ -138,7 +138,7 @@ def _known(kinds: type[_E], code: int) -> _E:
     """Read a code. As in Kafka, an unrecognised code is UNKNOWN, and the code of UNKNOWN itself closes the connection."""
     if code == 0:
         raise CloseConnection(f"ACL request contains {kinds.__name__} UNKNOWN")
-    return kinds(code) if code in {int(each) for each in kinds} else kinds(0)
+    return kinds(code) if code in {int(kind) for kind in kinds} else kinds(0)
 
 
 def _resource(pattern: acl.Pattern) -> Body:

@@ -126,7 +126,7 @@ class _Refusal:
                 f"its request is refused: {self.failure.code.name}; it has more than {MAX_ELEMENTS} elements"
             )
         elements = [self.level(each, (*path, key)) for each in counterpart]
-        body[key] = [each for each in elements if each is not None]
+        body[key] = [element for element in elements if element is not None]
         return body
 
 

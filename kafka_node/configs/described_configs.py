@@ -117,7 +117,7 @@ def broker_entry(name: str, settings: Settings, dynamic: Container[str]) -> Conf
     synonyms = _synonyms(name, _same_setting(name), settings)
     sensitive = is_sensitive(name)
     if sensitive:
-        synonyms = [Synonym(one.name, None, one.source) for one in synonyms]
+        synonyms = [Synonym(synonym.name, None, synonym.source) for synonym in synonyms]
     return ConfigEntry(
         name,
         None if sensitive else value_text(settings.value(name)),

@@ -75,9 +75,9 @@ def _from_body(body: Body) -> LogDirColumns:
         ),
         tuple(topic["name"] for topic in topics),
         np.array([len(topic["partitions"]) for topic in topics], np.int64),
-        np.array([one["partition_index"] for one in replicas], np.int32),
-        np.array([one["partition_size"] for one in replicas], np.int64),
-        np.array([one["is_future_key"] for one in replicas], np.bool_),
+        np.array([replica["partition_index"] for replica in replicas], np.int32),
+        np.array([replica["partition_size"] for replica in replicas], np.int64),
+        np.array([replica["is_future_key"] for replica in replicas], np.bool_),
     )
 
 

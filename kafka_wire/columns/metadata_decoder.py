@@ -82,7 +82,7 @@ def _from_body(body: Body) -> MetadataColumns:
     partitions = [one for topic in topics for one in topic["partitions"]]
 
     def column(key: str) -> IntColumn:
-        return np.array([one[key] for one in partitions], np.int32)
+        return np.array([partition[key] for partition in partitions], np.int32)
 
     return MetadataColumns(
         tuple(MetadataBroker(one["node_id"], one["host"], one["port"], one["rack"]) for one in body["brokers"]),
@@ -93,7 +93,7 @@ def _from_body(body: Body) -> MetadataColumns:
         np.array([topic["error_code"] for topic in topics], np.int32),
         np.array([len(topic["partitions"]) for topic in topics], np.int64),
         *map(column, PARTITION_FIELDS[:4]),
-        *(reading.padded([one[key] for one in partitions]) for key in PARTITION_FIELDS[4:6]),
+        *(reading.padded([partition[key] for partition in partitions]) for key in PARTITION_FIELDS[4:6]),
     )
 
 

@@ -112,7 +112,7 @@ def encode_partitions(version: int, partitions: MetadataPartitions) -> tuple[byt
     sizes = np.zeros(count, dtype=np.int64)
     for value in np.unique(key).tolist():
         rows = np.flatnonzero(key == value)
-        layout = _layout(version, tuple(int(one[rows[0]]) for one in lengths))
+        layout = _layout(version, tuple(int(length[rows[0]]) for length in lengths))
         sizes[rows] = layout.size_bytes
         layouts.append((rows, layout))
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
@@ -137,19 +137,19 @@ class _Layout:
         self._slots: list[tuple[str, str, int]] = []
         self._numbers: list[str] = []
         is_flexible = _is_flexible(version)
-        for one in _partition_fields(version):
-            if one.is_array:
-                length = lengths[one.key]
+        for field in _partition_fields(version):
+            if field.is_array:
+                length = lengths[field.key]
                 encoded = write_uvarint(length + 1) if is_flexible else struct.pack(">i", length)
                 for place, byte in enumerate(encoded):
-                    formats.append((f"{one.key} length {place}", "u1"))
+                    formats.append((f"{field.key} length {place}", "u1"))
                     self._constants.append((formats[-1][0], byte))
                 for slot in range(length):
-                    formats.append((f"{one.key} {slot}", ">i4"))
-                    self._slots.append((formats[-1][0], one.key, slot))
+                    formats.append((f"{field.key} {slot}", ">i4"))
+                    self._slots.append((formats[-1][0], field.key, slot))
             else:
-                formats.append((one.key, NUMBER_FORMATS[one.kind][0]))
-                self._numbers.append(one.key)
+                formats.append((field.key, NUMBER_FORMATS[field.kind][0]))
+                self._numbers.append(field.key)
         if is_flexible:
             formats.append(("tags", "u1"))
             self._constants.append(("tags", 0))
@@ -206,28 +206,28 @@ def _bytes_after_topics(version: int) -> int:
     """Count the bytes after the topics: numbers of fixed width, and in flexible versions the count of tagged fields."""
     fields = schema.definition(MESSAGE, version).fields
     (place,) = (place for place, one in enumerate(fields) if one.key == "topics")
-    after = (one for one in fields[place + 1 :] if version in one.versions)
+    after = (field for field in fields[place + 1 :] if version in field.versions)
     return sum(NUMBER_FORMATS[one.kind][1] for one in after) + _is_flexible(version)
 
 
 @cache
 def _topic_fields() -> tuple[schema.Field, ...]:
-    (topics,) = (one for one in schema.definitions(MESSAGE)[0].fields if one.key == "topics")
+    (topics,) = (field for field in schema.definitions(MESSAGE)[0].fields if field.key == "topics")
     return topics.fields
 
 
 @cache
 def _first_version(key: str) -> int:
     """Return the first version with this field of a topic."""
-    return next(one.versions.lowest for one in _topic_fields() if one.key == key)
+    return next(field.versions.lowest for field in _topic_fields() if field.key == key)
 
 
 @cache
 def _partition_fields(version: int) -> tuple[schema.Field, ...]:
-    (partitions,) = (one for one in _topic_fields() if one.key == "partitions")
-    return tuple(one for one in partitions.fields if version in one.versions)
+    (partitions,) = (field for field in _topic_fields() if field.key == "partitions")
+    return tuple(field for field in partitions.fields if version in field.versions)
 
 
 @cache
 def _list_names(version: int) -> tuple[str, ...]:
-    return tuple(one.key for one in _partition_fields(version) if one.is_array)
+    return tuple(field.key for field in _partition_fields(version) if field.is_array)

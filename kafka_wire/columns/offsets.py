@@ -92,9 +92,9 @@ def _from_body(body: Body) -> OffsetColumns:
     return OffsetColumns(
         tuple(topic["name"] for topic in topics),
         np.array([len(topic["partitions"]) for topic in topics], np.int64),
-        np.array([one["partition_index"] for one in partitions], np.int32),
-        np.array([one["error_code"] for one in partitions], np.int32),
-        np.array([one["offset"] for one in partitions], np.int64),
+        np.array([partition["partition_index"] for partition in partitions], np.int32),
+        np.array([partition["error_code"] for partition in partitions], np.int32),
+        np.array([partition["offset"] for partition in partitions], np.int64),
     )
 
 

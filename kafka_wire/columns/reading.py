@@ -66,8 +66,8 @@ def field_names(message: str, version: int, *path: str) -> tuple[str, ...]:
     """List the fields of a version in order, for a message or for the struct at `path` in it."""
     fields = schema.definition(message, version).fields
     for name in path:
-        (fields,) = (one.fields for one in fields if one.key == name)
-    return tuple(one.key for one in fields if version in one.versions)
+        (fields,) = (field.fields for field in fields if field.key == name)
+    return tuple(field.key for field in fields if version in field.versions)
 
 
 def count_at(data: bytes, position: int) -> tuple[int, int]:

@@ -224,13 +224,13 @@ class _Walk:
 
     def _read(self, message: str, version: int, at: Positions, ends: Positions) -> tuple[RecordColumns, Flags]:
         """Read records of one message and version; returns those that could be read, and which these are."""
-        fields = [one for one in schema.definition(message, version).fields if version in one.versions]
+        fields = [field for field in schema.definition(message, version).fields if version in field.versions]
         found: dict[str, Any] = {}
         for one in fields:
             if one.tag is None:
                 found[one.key], at = self._field(one, at)
         tags, at = self._bytes[at].astype(np.int64), at + 1
-        for tag, one in sorted((one.tag, one) for one in fields if one.tag is not None):
+        for tag, one in sorted((field.tag, field) for field in fields if field.tag is not None):
             here = np.flatnonzero((tags > 0) & (self._bytes[at] == tag))
             if len(here):
                 column, tagged_end = self._field(one, at[here] + 2)

@@ -106,7 +106,7 @@ def encode_records(columns: RecordColumns, first_place: int = 0) -> bytes | memo
     lacking = {*columns.numbers, *columns.lists} - {one.key for one in _fields(columns.message, columns.version)}
     if lacking:
         raise CodecError(f"has no field {min(lacking)}", message=columns.message, version=columns.version)
-    shapes = [_shape(columns, one) for one in _shaped_fields(columns.message, columns.version)]
+    shapes = [_shape(columns, field) for field in _shaped_fields(columns.message, columns.version)]
     if all(type(shape) is int for shape in shapes):
         return b"".join(_uniform(columns, tuple(map(int, shapes)), first_place))
     return _mixed(columns, shapes, first_place).data
@@ -250,7 +250,7 @@ class _Layout:
 
 @lru_cache(maxsize=LAYOUTS_KEPT)
 def _layout(message: str, version: int, shape: tuple[int, ...], delta_bytes: int) -> _Layout:
-    shaped = (one.key for one in _shaped_fields(message, version))
+    shaped = (field.key for field in _shaped_fields(message, version))
     return _Layout(message, version, dict(zip(shaped, shape, strict=True)), delta_bytes)
 
 

@@ -302,4 +302,4 @@ def _has_id(message: str, version: int) -> bool:
 @cache
 def _list_names(message: str, version: int) -> tuple[str, ...]:
     """List the fields of a partition's state that are lists of ids."""
-    return tuple(one.key for one in _state_fields(message, version) if one.is_array)
+    return tuple(field.key for field in _state_fields(message, version) if field.is_array)

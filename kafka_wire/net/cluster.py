@@ -238,7 +238,7 @@ class ClusterClient:
 
     async def _update_brokers(self, found: MetadataColumns) -> None:
         """Keep connections to brokers whose address is unchanged, and close the others."""
-        addresses = {one.node_id: Address(one.host, one.port) for one in found.brokers}
+        addresses = {broker.node_id: Address(broker.host, broker.port) for broker in found.brokers}
         closing = [node for broker_id, (at, node) in self._brokers.items() if addresses.get(broker_id) != at]
         self._brokers = {
             broker_id: self._brokers[broker_id]

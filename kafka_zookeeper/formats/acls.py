@@ -49,9 +49,9 @@ class AclResource:
 def encode_acls(entries: Iterable[AclEntry]) -> bytes:
     """Return the document of a resource's ACLs. Kafka writes them in no defined order, here they are sorted."""
     lines = ",".join(
-        f'{{"principal":{quote(each.principal)},"permissionType":{quote(each.permission)},'
-        f'"host":{quote(each.host)},"operation":{quote(each.operation)}}}'
-        for each in sorted(set(entries))
+        f'{{"principal":{quote(entry.principal)},"permissionType":{quote(entry.permission)},'
+        f'"host":{quote(entry.host)},"operation":{quote(entry.operation)}}}'
+        for entry in sorted(set(entries))
     )
     return f'{{"acls":[{lines}],"version":{VERSION}}}'.encode()
 
@@ -65,7 +65,7 @@ def decode_acls(path: str, data: bytes | None) -> frozenset[AclEntry]:
     if version != VERSION:
         raise FormatError(path, f"version must be {VERSION}, found {version}")
     entries = documents.as_list(path, "'acls'", documents.field(path, document, "acls"))
-    return frozenset(_entry(path, documents.as_object(path, "an ACL", each)) for each in entries)
+    return frozenset(_entry(path, documents.as_object(path, "an ACL", entry)) for entry in entries)
 
 
 def _entry(path: str, document: documents.Document) -> AclEntry:

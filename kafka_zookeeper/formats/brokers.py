@@ -72,12 +72,12 @@ def encode_broker(registration: BrokerRegistration) -> bytes:
         )
         parts.append(f'"features":{{{",".join(ranges)}}}')
     if version >= 4:
-        protocols = (f"{quote(each.listener)}:{quote(each.security_protocol)}" for each in endpoints)
+        protocols = (f"{quote(endpoint.listener)}:{quote(endpoint.security_protocol)}" for endpoint in endpoints)
         parts.append(f'"listener_security_protocol_map":{{{",".join(protocols)}}}')
-    parts.append(f'"endpoints":[{",".join(quote(_connection_string(each)) for each in endpoints)}]')
+    parts.append(f'"endpoints":[{",".join(quote(_connection_string(endpoint)) for endpoint in endpoints)}]')
     if version >= 3 and registration.rack is not None:
         parts.append(f'"rack":{quote(registration.rack)}')
-    plain = next((each for each in endpoints if each.security_protocol == "PLAINTEXT"), None)
+    plain = next((endpoint for endpoint in endpoints if endpoint.security_protocol == "PLAINTEXT"), None)
     # For clients that do not support listeners: the first endpoint that they can use, or none.
     port, host = (-1, "null") if plain is None else (plain.port, quote(plain.host))
     parts.append(f'"jmx_port":{registration.jmx_port},"port":{port},"host":{host},"version":{version}')

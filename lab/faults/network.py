@@ -125,7 +125,7 @@ class Network:
 
     def _find_sources(self) -> None:
         """Find the sources that are not known yet, if a member is isolated."""
-        unknown = [one for one in self._connections if one.source is None]
+        unknown = [connection for connection in self._connections if connection.source is None]
         if not self._isolated or not unknown:
             return
         inodes, owners = _inodes(), self._owners()

@@ -83,7 +83,7 @@ def _block(layout: Layout, day: tuple[Hour, ...], moved: list[np.ndarray], rows:
     there = np.stack([layout.there(hour.hour)[rows] for hour in day], axis=1).reshape(-1)
 
     def column(values: list[np.ndarray]) -> np.ndarray:
-        return np.asarray(np.stack([one[rows] for one in values], axis=1).reshape(-1)[there])
+        return np.asarray(np.stack([value[rows] for value in values], axis=1).reshape(-1)[there])
 
     count = len(day)
     record_bytes = np.repeat(layout.t_record_bytes[topic], count)[there].astype(np.float64)

@@ -69,7 +69,7 @@ class Layout:
 
     def down(self, hour: int) -> list[int]:
         """Return the brokers that are down in an hour; never two at once."""
-        return [one.broker for one in self.outages if one.begin <= hour < one.end]
+        return [outage.broker for outage in self.outages if outage.begin <= hour < outage.end]
 
     def there(self, hour: int) -> Array:
         """Return for each partition whether its topic still exists."""

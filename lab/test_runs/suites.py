@@ -226,7 +226,7 @@ def quick_parts() -> tuple[Part, ...]:
 
 def names_tests(arguments: Sequence[str]) -> bool:
     """Whether some of pytest's arguments name files, folders or tests."""
-    return any(one.startswith("tests") and (ROOT / one.partition("::")[0]).exists() for one in arguments)
+    return any(argument.startswith("tests") and (ROOT / argument.partition("::")[0]).exists() for argument in arguments)
 
 
 def verdict(statuses: Sequence[int]) -> int:
@@ -244,7 +244,7 @@ def main(arguments: list[str]) -> int:
         _show(HELP)
         return 0
     quick = QUICK in arguments
-    chosen = [one for one in arguments if one not in {RETRY_FAILED, QUICK}]
+    chosen = [argument for argument in arguments if argument not in {RETRY_FAILED, QUICK}]
     if quick:
         chosen += QUICK_MARKS  # the last -m counts
         os.environ.update(QUICK_ENVIRONMENT)

@@ -36,7 +36,7 @@ class Asked(NamedTuple):
 
 def fetch_versions(partitions: Iterable[Asked]) -> tuple[int, int]:
     """Return the versions of Fetch that can name the partitions."""
-    return NAMED_VERSIONS if any(each.topic_id == NO_TOPIC_ID for each in partitions) else FETCH_VERSIONS
+    return NAMED_VERSIONS if any(partition.topic_id == NO_TOPIC_ID for partition in partitions) else FETCH_VERSIONS
 
 
 def wanted_partitions(

@@ -83,7 +83,7 @@ async def _zookeeper(host: Host, options: ZooKeeperOptions) -> ControlPlane:
             settings=lambda: host.broker().settings,
             judge=lambda context: host.broker().may(context),
             listener=settings.inter_broker_listener,
-            protocols={one.listener: one.security_protocol for one in settings.advertised_listeners},
+            protocols={listener.listener: listener.security_protocol for listener in settings.advertised_listeners},
             node_settings=host.to_brokers,
         )
     )
@@ -107,7 +107,7 @@ def _kraft(host: Host, options: KRaftOptions) -> ControlPlane:
             broker=host.own_view,
             settings=lambda: host.broker().settings,
             has_authorizer=settings.authorizer is not None,
-            protocols={one.listener: one.security_protocol for one in settings.advertised_listeners},
+            protocols={listener.listener: listener.security_protocol for listener in settings.advertised_listeners},
             node_settings=host.to_controllers,
             directory_ids=lambda: list(_online_directories(logs())),
             previous_epoch=host.previous_epoch,

@@ -89,10 +89,12 @@ class BrokerProcess:
         self.options = options
         self._acls, self._credentials = PresentAcls(), PresentCredentials()
         self._demands = {
-            one.listener: demands_of_listener(settings.security[one.listener], one.security_protocol, self._credentials)
-            for one in settings.listeners
+            listener.listener: demands_of_listener(
+                settings.security[listener.listener], listener.security_protocol, self._credentials
+            )
+            for listener in settings.listeners
         }
-        self._limits = listener_limits(settings.values, [one.listener for one in settings.listeners])
+        self._limits = listener_limits(settings.values, [listener.listener for listener in settings.listeners])
         self._groups = group_settings(settings.values)
         self._renewal = Renewal((each.tls, settings.security[name].tls) for name, each in self._demands.items())
         self._servers: dict[str, Server] = {}
@@ -296,10 +298,11 @@ class BrokerProcess:
     def _own_view(self) -> BrokerView:
         """Return this broker as clients see it; port 0 is the bound one, an empty host the name of this machine."""
         endpoints = {
-            one.listener: ClientEndpoint(
-                one.host or socket.getfqdn(), one.port if one.port > 0 else self._servers[one.listener].port
+            listener.listener: ClientEndpoint(
+                listener.host or socket.getfqdn(),
+                listener.port if listener.port > 0 else self._servers[listener.listener].port,
             )
-            for one in self.settings.advertised_listeners
+            for listener in self.settings.advertised_listeners
         }
         rack = self.settings.values.text("broker.rack")
         return BrokerView(self.settings.values.node_id, self._control.broker_epoch, rack, endpoints)

@@ -203,8 +203,13 @@ def _advertised(values: Mapping[str, str], listeners: tuple[Endpoint, ...]) -> t
     words = setting_words(values, ADVERTISED_LISTENERS)
     if not words:
         return tuple(
-            Endpoint(one.listener, one.security_protocol, "" if one.host == ANY_ADDRESS else one.host, one.port)
-            for one in listeners
+            Endpoint(
+                listener.listener,
+                listener.security_protocol,
+                "" if listener.host == ANY_ADDRESS else listener.host,
+                listener.port,
+            )
+            for listener in listeners
         )
     all_protocols = {**read_protocols(values, ()), **protocols}
     given = parse_endpoints(words, all_protocols, setting=ADVERTISED_LISTENERS)

@@ -34,8 +34,8 @@ class BalanceMetrics:
 
     def clear(self) -> None:
         """Remove all values."""
-        for one in vars(self).values():
-            one.clear()
+        for var in vars(self).values():
+            var.clear()
 
 
 class SparkMetrics:

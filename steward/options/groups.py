@@ -58,4 +58,4 @@ def _parameters_of(group: type) -> list[inspect.Parameter]:
 
 
 def _pop_fields(given: dict[str, Any], group: Any) -> dict[str, Any]:
-    return {each.name: given.pop(each.name) for each in fields(group) if each.name in given}
+    return {field.name: given.pop(field.name) for field in fields(group) if field.name in given}

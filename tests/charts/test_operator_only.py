@@ -199,7 +199,7 @@ def test_namespaces_that_may_use_the_aws_identity_are_an_option_of_the_operator(
     resources = chart.render({"operator": {"awsIdentityNamespaces": ["orders", "*"], "namespaces": ["orders"]}})
 
     def options(arguments: list[str]) -> list[str]:
-        return [one for one in arguments if one.startswith("--aws-identity-namespace")]
+        return [argument for argument in arguments if argument.startswith("--aws-identity-namespace")]
 
     assert options(by_default) == []
     assert options(operator_arguments(resources)) == ["--aws-identity-namespace=orders", "--aws-identity-namespace=*"]

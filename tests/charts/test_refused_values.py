@@ -60,7 +60,7 @@ def test_what_the_schema_does_not_allow_is_refused_by_name(
     """A wrong value is refused with its path."""
     refusal = chart.refusal(values)
 
-    assert [one for one in words if one not in refusal] == []
+    assert [word for word in words if word not in refusal] == []
 
 
 @pytest.mark.parametrize(

@@ -68,13 +68,13 @@ def test_secrets_are_mounted_as_files_that_others_cannot_read(chart: Chart) -> N
     """They are not in options or the environment. All options exist in the command."""
     resources = chart.render({"analytics": {"sampler": SECURED}})
     pod = one(resources, "Deployment", NAME)["spec"]["template"]["spec"]
-    options = {one.partition("=")[0].removeprefix("--").replace("-", "_") for one in arguments(resources)}
+    options = {argument.partition("=")[0].removeprefix("--").replace("-", "_") for argument in arguments(resources)}
 
     (volume,) = [one for one in pod["volumes"] if one["name"] == "brokers"]
     assert volume["secret"] == {"secretName": "kafka-user", "defaultMode": 0o440}
     assert "--broker-sasl-password-file=/etc/steward/brokers/password" in arguments(resources)
     assert "--broker-tls-ca=/etc/steward/brokers/ca.crt" in arguments(resources)
-    assert {one for one in options if one.startswith("broker_")} <= set(BrokerSecurityOptions.__slots__)
+    assert {option for option in options if option.startswith("broker_")} <= set(BrokerSecurityOptions.__slots__)
     assert "env" not in pod["containers"][0]
 
 

@@ -220,7 +220,7 @@ def test_spark_submit_gets_the_collector_for_driver_and_executors(
     metadata = {"name": NAME, "namespace": JOBS, "uid": "11111111-2222", "resourceVersion": "1"}
     metadata |= {"creationTimestamp": "2026-01-01T00:00:00Z"}
     arguments = kubernetes_arguments(read_spark_application({"metadata": metadata, "spec": spec}), 1)
-    conf = dict(one.split("=", 1) for one in arguments if one.startswith("spark."))
+    conf = dict(argument.split("=", 1) for argument in arguments if argument.startswith("spark."))
 
     assert {conf.get(f"spark.{name}.extraJavaOptions") for name in ("driver", "executor")} == {collector}
 

@@ -43,7 +43,9 @@ def mounted_secrets(pod: Resource) -> set[str]:
     names = set()
     for volume in pod["spec"]["volumes"]:
         sources = [volume, *volume.get("projected", {}).get("sources", [])]
-        names |= {one["secret"].get("secretName") or one["secret"]["name"] for one in sources if "secret" in one}
+        names |= {
+            source["secret"].get("secretName") or source["secret"]["name"] for source in sources if "secret" in source
+        }
     return names
 
 
@@ -55,9 +57,11 @@ def test_brokers_and_controllers_have_the_same_protocol(chart: Chart, security: 
     resources = chart.render({"security": security})
 
     assert environment(resources, "steward-broker").get("SECURITY_PROTOCOL", "PLAINTEXT") == protocol
-    listeners = [one for one in arguments(resources, "StatefulSet", "steward-controller") if "--listener=" in one]
+    listeners = [
+        argument for argument in arguments(resources, "StatefulSet", "steward-controller") if "--listener=" in argument
+    ]
     prefix = f"{protocol}://" if security else ""
-    assert [one.partition("=")[2].split("0.0.0.0")[0] for one in listeners] == [
+    assert [listener.partition("=")[2].split("0.0.0.0")[0] for listener in listeners] == [
         f"INTERNAL={prefix}",
         f"CLIENT={prefix}",
     ]
@@ -71,7 +75,10 @@ def test_the_authorizer_has_the_same_super_users_on_both(chart: Chart) -> None:
     assert "super.users=User:steward;User:admin" in properties
     assert "authorizer.class.name=kafka.security.authorizer.AclAuthorizer" in properties
     options = arguments(resources, "StatefulSet", "steward-controller")
-    assert [one for one in options if "super-user" in one] == ["--super-user=User:steward", "--super-user=User:admin"]
+    assert [option for option in options if "super-user" in option] == [
+        "--super-user=User:steward",
+        "--super-user=User:admin",
+    ]
     assert "--authorizer" in options
 
 
@@ -160,7 +167,7 @@ def test_an_existing_zookeeper_is_reached_without_tls(chart: Chart) -> None:
 
     assert "ZOOKEEPER_TLS" not in environment(resources, "steward-broker")
     options = arguments(resources, "StatefulSet", "steward-controller")
-    assert [one for one in options if one.startswith("--zookeeper-")] == []
+    assert [option for option in options if option.startswith("--zookeeper-")] == []
 
 
 @pytest.mark.parametrize(
@@ -215,7 +222,7 @@ def test_plain_users_of_a_controller_are_those_of_both_secrets(chart: Chart) -> 
     sasl = {"enabled": True, "mechanism": "PLAIN", "usersSecret": "kafka-users"}
     options = arguments(chart.render({"security": {**TLS, "sasl": sasl}}), "StatefulSet", "steward-controller")
 
-    assert [one for one in options if "users-file" in one] == [
+    assert [option for option in options if "users-file" in option] == [
         "--sasl-users-file=/etc/kafka/user/users",
         "--sasl-users-file=/etc/kafka/users/users",
     ]

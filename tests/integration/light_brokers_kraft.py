@@ -101,7 +101,7 @@ def kafka_controller(folder: Path, features: tuple[str, ...] = FEATURES) -> Iter
     node = KraftNode(
         CONTROLLER_ID, folder, quorum=quorum, cluster_id=cluster_id, controller_port=port, port=None, brokers=1
     )
-    node.format(*(part for each in features for part in ("--feature", each)))
+    node.format(*(part for feature in features for part in ("--feature", feature)))
     node.launch()
     try:
         node.wait_until_ready()

@@ -70,7 +70,9 @@ class StewardCluster:
         return found
 
     def _active(self) -> ControllerMember | None:
-        found = (one for one in self.members.values() if one.controller is not None and one.controller.is_active)
+        found = (
+            member for member in self.members.values() if member.controller is not None and member.controller.is_active
+        )
         return next(found, None)
 
     def wait_for_registration(self) -> None:

@@ -99,7 +99,9 @@ def test_config_requests_are_answered_by_the_right_node(held: Held) -> None:
         ConfigResource("broker", str(CONTROLLER)),
     ]
 
-    described = {one: held.admin.describe_configs([one])[one].result(PATIENCE_S) for one in resources}
+    described = {
+        resource: held.admin.describe_configs([resource])[resource].result(PATIENCE_S) for resource in resources
+    }
 
     assert described[resources[0]]["retention.ms"].value == "123456"
     assert described[resources[1]]["broker.id"].value == "2"

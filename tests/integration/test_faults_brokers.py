@@ -147,6 +147,10 @@ def test_a_broker_that_bounces_faster_than_its_session(guarded: Guarded, *, unse
     assert report.ok, report.summary()
     assert no_stale_requests(requests)
     # The broker refuses requests that were sent before the controller detected its restart.
-    assert {ErrorCode.STALE_BROKER_EPOCH} >= {one.error_code for one in requests if one.broker_epoch == old_life}
-    assert {one.error_code for one in requests if one.broker_epoch == guarded.epoch(BOUNCING)} == {ErrorCode.NONE}
+    assert {ErrorCode.STALE_BROKER_EPOCH} >= {
+        request.error_code for request in requests if request.broker_epoch == old_life
+    }
+    assert {request.error_code for request in requests if request.broker_epoch == guarded.epoch(BOUNCING)} == {
+        ErrorCode.NONE
+    }
     judge_history(held)

@@ -82,7 +82,7 @@ def test_admin_requests_are_forwarded_to_the_controller(one: Mixed) -> None:
     request = {"topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]}
     answer = asyncio.run(call(one.light.address, ApiKey.DESCRIBE_QUORUM, request))
     observers = answer["topics"][0]["partitions"][0]["observers"]
-    assert LIGHT in {each["replica_id"] for each in observers}
+    assert LIGHT in {observer["replica_id"] for observer in observers}
 
 
 def test_a_topic_is_created_automatically_by_a_light_broker(one: Mixed) -> None:

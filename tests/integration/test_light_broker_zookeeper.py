@@ -55,7 +55,7 @@ class Mixed:
         """Wait until each broker knows the other one."""
         addresses = [self.cluster.broker(KAFKA).address(), self.light.address()]
         wait_until(
-            lambda: all({KAFKA, LIGHT} <= alive(each) for each in addresses),
+            lambda: all({KAFKA, LIGHT} <= alive(address) for address in addresses),
             timeout_s=PATIENCE_S,
             what="each broker knows the other one",
         )

@@ -36,7 +36,7 @@ class Secured:
     def owners(self, path: str) -> set[str]:
         """Return who may change a znode, and `world:anyone` if others may read it."""
         acls, _ = self.zookeeper.client.get_acls(f"{CHROOT}{path}")
-        return {f"{one.id.scheme}:{one.id.id}" for one in acls}
+        return {f"{acl.id.scheme}:{acl.id.id}" for acl in acls}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def secured(authority: Authority) -> Iterator[Secured]:
             light.start()
             addresses = [cluster.broker(KAFKA).address(), light.address()]
             wait_until(
-                lambda: all({KAFKA, LIGHT} <= alive(each) for each in addresses),
+                lambda: all({KAFKA, LIGHT} <= alive(address) for address in addresses),
                 timeout_s=PATIENCE_S,
                 what="each broker knows the other one",
             )

@@ -33,5 +33,5 @@ def test_brokers_whose_disks_are_full_or_slow_under_load_lose_nothing_and_their_
         logs = [broker.log_text() for broker in cluster.values()]
 
     assert line.startswith("4 faults (full disk: 2, slow disk: 2)")
-    assert any(slow_disk.MARK in each for each in logs)
-    assert any("File too large" in each for each in logs)
+    assert any(slow_disk.MARK in log for log in logs)
+    assert any("File too large" in log for log in logs)

@@ -95,7 +95,7 @@ def test_a_lost_log_directory_affects_only_its_replicas_and_they_come_back(held:
     held.create(DELETED, partitions=6)
     victim = held.leaders("spread")[0]
     broker = held.cluster.broker(victim)
-    folder = next(one for one in broker.data_folders if 0 in partitions_in(one, "spread"))
+    folder = next(data_folder for data_folder in broker.data_folders if 0 in partitions_in(data_folder, "spread"))
     lost_partitions, kept = partitions_in(folder, "spread"), {*range(6)} - partitions_in(folder, "spread")
     expected = {partition: [victim] if partition in lost_partitions else [] for partition in range(6)}
     assert partitions_in(folder, DELETED)
@@ -119,7 +119,7 @@ def test_a_lost_log_directory_affects_only_its_replicas_and_they_come_back(held:
             )
             held.admin.list_topics(timeout=PATIENCE_S)  # only this makes librdkafka find a new controller
             held.admin.elect_leaders(ElectionType.PREFERRED).result(PATIENCE_S)
-            assert victim not in {held.leaders("spread")[one] for one in lost_partitions}
+            assert victim not in {held.leaders("spread")[lost_partition] for lost_partition in lost_partitions}
             held.admin.delete_topics([DELETED], operation_timeout=1)
             wait_until(lambda: is_queued_for_deletion(held, DELETED), timeout_s=PATIENCE_S, what="a deletion queued")
             traffic.wait_for_acks(40)
@@ -132,7 +132,10 @@ def test_a_lost_log_directory_affects_only_its_replicas_and_they_come_back(held:
     assert kept
     assert DELETED not in held.topics()
     assert [
-        one for each in held.cluster.brokers.values() for one in each.data_folders if partitions_in(one, DELETED)
+        data_folder
+        for each in held.cluster.brokers.values()
+        for data_folder in each.data_folders
+        if partitions_in(data_folder, DELETED)
     ] == []
     assert {partition: [] for partition in range(6)} == offline_replicas(held, witness, "spread")
     judge_history(held)

@@ -130,12 +130,16 @@ def test_only_leaders_wrote_isrs(old: Held) -> None:
     """C6: leaders wrote ISRs, and no other process did; brokers left notifications, and only the controller removed them."""
     states = f"{CHROOT}/brokers/topics/"
     writes, own_session = history(old), controller_session(old)
-    isrs = [one for one in writes if one.path.startswith(states) and one.path.endswith("/state") and not one.is_new]
-    notifications = [one for one in writes if one.path.startswith(f"{NOTIFICATIONS}/")]
+    isrs = [
+        write
+        for write in writes
+        if write.path.startswith(states) and write.path.endswith("/state") and not write.is_new
+    ]
+    notifications = [write for write in writes if write.path.startswith(f"{NOTIFICATIONS}/")]
 
-    assert any(one.session_id != own_session for one in isrs)
-    assert any(one.is_new for one in notifications)
-    assert {one.session_id for one in notifications if one.data is DELETED} == {own_session}
-    assert [one.path for one in notifications if one.is_new] == [
-        one.path for one in notifications if one.data is DELETED
+    assert any(isr.session_id != own_session for isr in isrs)
+    assert any(notification.is_new for notification in notifications)
+    assert {notification.session_id for notification in notifications if notification.data is DELETED} == {own_session}
+    assert [notification.path for notification in notifications if notification.is_new] == [
+        notification.path for notification in notifications if notification.data is DELETED
     ]

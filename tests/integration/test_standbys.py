@@ -40,7 +40,7 @@ class Competition:
 
     def others(self, acting: StewardController) -> list[StewardController]:
         """Steward processes that are standbys."""
-        return [one for one in self.processes.values() if one is not acting]
+        return [process for process in self.processes.values() if process is not acting]
 
     def wait_until_held(self) -> Held:
         """Wait until a Steward process is active under a new epoch, all running ones agree on it, and the brokers know it."""

@@ -229,7 +229,7 @@ def test_the_snapshot_of_a_controller_makes_kafkas_image(folder: Path, judge: Me
     snapshot = list_snapshots(folder)[-1]
     found = image_of(folder, snapshot)
     with SnapshotReader(folder, snapshot) as reader:
-        batches = [one for one in decode_batches(reader.read(0, reader.size_bytes)) if not one.header.is_control]
+        batches = [batch for batch in decode_batches(reader.read(0, reader.size_bytes)) if not batch.header.is_control]
     written = [record for batch in batches for record in records_of(batch)]
     steward = list(snapshot_records(found.image))
 

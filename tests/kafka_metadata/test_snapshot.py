@@ -61,7 +61,9 @@ def test_every_type_is_in_snapshots_or_only_changes_what_is() -> None:
     """Twelve types with those that are read only."""
     changes = set(RECORD_CLASSES) - set(ORDER)
 
-    assert sorted(one.__name__ for one in changes if not one.__name__.startswith(("Remove", "Unregister"))) == [
+    assert sorted(
+        change.__name__ for change in changes if not change.__name__.startswith(("Remove", "Unregister"))
+    ) == [
         "AbortTransactionRecord",
         "BeginTransactionRecord",
         "BrokerRegistrationChangeRecord",

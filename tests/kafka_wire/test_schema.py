@@ -76,7 +76,10 @@ def test_every_version_of_either_release_is_defined() -> None:
 def test_dropped_versions_are_defined_by_the_older_release() -> None:
     """A ZooKeeper-mode controller needs LeaderAndIsr, and AlterPartition 0-1 for older brokers."""
     assert schema.definition("LeaderAndIsrRequest", 7) == schema.release_messages(OLDER)["LeaderAndIsrRequest"]
-    assert [one.versions for one in schema.definitions("AlterPartitionRequest")] == [Versions(2, 3), Versions(0, 1)]
+    assert [definition.versions for definition in schema.definitions("AlterPartitionRequest")] == [
+        Versions(2, 3),
+        Versions(0, 1),
+    ]
 
 
 def structs(fields: tuple[Field, ...]) -> Iterator[tuple[Field, ...]]:

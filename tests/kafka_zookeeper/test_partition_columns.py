@@ -79,19 +79,19 @@ def test_the_column_encoder_agrees_with_the_single_one(states: list[PartitionSta
     """The reference is encode_partition_state."""
     expected = [
         encode_partition_state(
-            PartitionState(one.leader, one.leader_epoch, one.isr, controller_epoch, one.leader_recovery_state)
+            PartitionState(state.leader, state.leader_epoch, state.isr, controller_epoch, state.leader_recovery_state)
         )
-        for one in states
+        for state in states
     ]
 
     assert (
         encode_partition_states(
-            np.array([one.leader for one in states], np.int32),
-            np.array([one.leader_epoch for one in states], np.int32),
+            np.array([state.leader for state in states], np.int32),
+            np.array([state.leader_epoch for state in states], np.int32),
             controller_epoch,
-            np.array([broker for one in states for broker in one.isr], np.int32),
-            np.concatenate(([0], np.cumsum([len(one.isr) for one in states]))).astype(np.int64),
-            leader_recovery_state=np.array([one.leader_recovery_state for one in states], np.int8),
+            np.array([broker for state in states for broker in state.isr], np.int32),
+            np.concatenate(([0], np.cumsum([len(state.isr) for state in states]))).astype(np.int64),
+            leader_recovery_state=np.array([state.leader_recovery_state for state in states], np.int8),
         )
         == expected
     )

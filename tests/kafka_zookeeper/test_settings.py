@@ -19,7 +19,7 @@ from kafka_zookeeper.settings import Address, ZooKeeperSettings, parse_connect
 )
 def test_a_connect_string_is_parsed_as_in_kafka(connect: str, addresses: list[tuple[str, int]], chroot: str):
     """As zookeeper.connect: one chroot, after the last host."""
-    assert parse_connect(connect) == (tuple(Address(*each) for each in addresses), chroot)
+    assert parse_connect(connect) == (tuple(Address(*address) for address in addresses), chroot)
 
 
 @pytest.mark.parametrize(

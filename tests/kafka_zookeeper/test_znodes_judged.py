@@ -71,7 +71,9 @@ def _assignment(found: TopicAssignment) -> list[Any]:
 
 
 def _registration(found: BrokerRegistration) -> list[Any]:
-    endpoints = [[each.listener, each.host, each.port, each.security_protocol] for each in found.endpoints]
+    endpoints = [
+        [endpoint.listener, endpoint.host, endpoint.port, endpoint.security_protocol] for endpoint in found.endpoints
+    ]
     features = {
         name: {"min_version": each.lowest, "max_version": each.highest} for name, each in found.features.items()
     }

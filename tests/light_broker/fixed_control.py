@@ -31,8 +31,8 @@ def view_of(*topics: TopicView, brokers: tuple[int, ...] = (1,)) -> MetadataView
         CLUSTER_ID,
         controller_id=brokers[0],
         brokers={
-            each: BrokerView(each, epoch=each, endpoints={LISTENER: Endpoint("broker.example", 9000 + each)})
-            for each in brokers
+            broker: BrokerView(broker, epoch=broker, endpoints={LISTENER: Endpoint("broker.example", 9000 + broker)})
+            for broker in brokers
         },
         topics={topic.name: topic for topic in topics},
         topic_names_by_id={topic.id: topic.name for topic in topics},

@@ -58,7 +58,7 @@ async def hosting(
         node_id=1,
         partition_settings=lambda _: settings or PartitionSettings(),
         on_failed_directory=lambda failed: current[0].replicas.log_directory_failed(
-            [TopicPartition(*each) for each in failed.partitions]
+            [TopicPartition(*partition) for partition in failed.partitions]
         ),
         high_watermarks=lambda: current[0].replicas.high_watermarks() if current else {},
         clock=lambda: NOW_MS / 1000,

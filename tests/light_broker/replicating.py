@@ -62,8 +62,8 @@ class Controller:
         return MetadataView(
             CLUSTER_ID,
             brokers={
-                each.id: BrokerView(each.id, each.epoch, endpoints={LISTENER: Endpoint(HOST, each.server.port)})
-                for each in self.brokers.values()
+                broker.id: BrokerView(broker.id, broker.epoch, endpoints={LISTENER: Endpoint(HOST, broker.server.port)})
+                for broker in self.brokers.values()
             },
             topics={TOPIC: topic},
             topic_names_by_id={self.topic_id: TOPIC},
@@ -97,7 +97,7 @@ class Controller:
             return IsrAnswer(ErrorCode.FENCED_LEADER_EPOCH)
         if proposal.partition_epoch != state.partition_epoch:
             return IsrAnswer(ErrorCode.INVALID_UPDATE_VERSION)
-        current = {each.id: each.epoch for each in self.brokers.values()}
+        current = {broker.id: broker.epoch for broker in self.brokers.values()}
         if any(current.get(member.broker_id) != member.broker_epoch for member in proposal.isr):
             return IsrAnswer(ErrorCode.INELIGIBLE_REPLICA)
         isr = tuple(member.broker_id for member in proposal.isr)
@@ -268,13 +268,13 @@ class Cluster:
 
     def _is_equal(self) -> bool:
         brokers = self.controller.brokers.values()
-        ends = {(each.end_offset, each.replicas.high_watermark(ORDERS)) for each in brokers}
-        in_isr = set(self.controller.state.isr) == {each.id for each in brokers}
+        ends = {(broker.end_offset, broker.replicas.high_watermark(ORDERS)) for broker in brokers}
+        in_isr = set(self.controller.state.isr) == {broker.id for broker in brokers}
         return len(ends) == 1 and len(set(next(iter(ends)))) == 1 and in_isr
 
     def logs(self) -> Mapping[int, bytes]:
         """Return the logs of the live brokers."""
-        return {each.id: each.log_bytes() for each in self.controller.brokers.values()}
+        return {broker.id: broker.log_bytes() for broker in self.controller.brokers.values()}
 
 
 async def until(condition: Callable[[], bool]) -> None:

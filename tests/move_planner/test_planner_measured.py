@@ -243,10 +243,10 @@ def test_plan_is_as_good_as_that_of_the_plain_twin(request: MeasuredRequest) -> 
     targets = list(ends(request))
     largest = max(
         (
-            (one.each + one.led).max() / max(1.0, target)
-            for one in request.resources
+            (resource.each + resource.led).max() / max(1.0, target)
+            for resource in request.resources
             for name, _, _, _, target in targets
-            if name == one.name
+            if name == resource.name
         ),
         default=0.0,
     )
@@ -274,7 +274,7 @@ def test_no_complete_assignment_copies_less_than_the_bound(request: MeasuredRequ
 
     staying = {request.brokers[broker] for broker in request.brokers.keys() - request.drained}
     for replicas in itertools.product(*map(choices, range(len(before)))):
-        lists = [list(one) for one in replicas]
+        lists = [list(replica) for replica in replicas]
         drained = all(excluded(request)[row] or not request.drained & set(one) for row, one in enumerate(lists))
         racked = None in staying or all(
             excluded(request)[row] or len({request.brokers[b] for b in one}) >= min(len(staying), len(one))

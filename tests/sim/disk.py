@@ -98,7 +98,7 @@ class Disk:
                 return entry.chain
             if entry.batch.end_offset < end_offset:
                 break
-        return next((one.chain for one in self.snapshots.values() if one.id.offset == end_offset), None)
+        return next((snapshot.chain for snapshot in self.snapshots.values() if snapshot.id.offset == end_offset), None)
 
     def append(self, entry: Entry) -> None:
         """Write a batch."""
@@ -224,7 +224,7 @@ class Disk:
         """Return the voters in the latest snapshot and in the log after it."""
         history = VoterHistory(self.static)
         start = self.start_offset
-        at_start = [one for one in self.snapshots.values() if one.id.offset == start]
+        at_start = [snapshot for snapshot in self.snapshots.values() if snapshot.id.offset == start]
         for one in at_start:
             history = history.from_snapshot(start, one.voters, one.kraft_version)
         return history.append(entry.batch for entry in self.entries)

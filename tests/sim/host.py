@@ -285,7 +285,7 @@ class Host:
         node = self.node
         if node is None or node.installing is not None:
             return
-        last = self.last_in_snapshot([one.batch for one in self.disk.entries])
+        last = self.last_in_snapshot([entry.batch for entry in self.disk.entries])
         latest = max((one.offset for one in self.disk.snapshots), default=0)
         if last is None or last.end_offset <= latest:
             return
@@ -302,4 +302,4 @@ class Host:
         """Return the last batch of the log that a snapshot made now has: the last committed one."""
         assert self.node is not None, self.id
         end_offset = self.node.log.high_watermark
-        return next((one for one in reversed(batches) if one.end_offset <= end_offset), None)
+        return next((batch for batch in reversed(batches) if batch.end_offset <= end_offset), None)

@@ -40,9 +40,9 @@ class Network:
 
     def isolate(self, nodes: set[int], others: set[int], *, both_ways: bool) -> None:
         """Cut the links from some nodes to others, and back."""
-        self.cut |= {(one, other) for one in nodes for other in others}
+        self.cut |= {(node, other) for node in nodes for other in others}
         if both_ways:
-            self.cut |= {(other, one) for one in nodes for other in others}
+            self.cut |= {(other, node) for node in nodes for other in others}
 
     def heal(self) -> None:
         """Restore all links."""

@@ -42,7 +42,7 @@ def run(seed: int, swarm: Swarm | None = None, *, faults_ms: int = FAULTS_MS) ->
     cluster.end_faults()
     healed_ms, goal = scheduler.now_ms, cluster.checks.committed_end + PROGRESS
     converged = scheduler.run_until(healed_ms + CONVERGENCE_MS, done=lambda: cluster.has_converged(goal))
-    states = [(one.id, one.node and (one.node.state, one.node.log)) for one in cluster.hosts.values()]
+    states = [(host.id, host.node and (host.node.state, host.node.log)) for host in cluster.hosts.values()]
     assert converged, ("Q16", goal, states)
     checks = cluster.checks
     return Outcome(

@@ -60,7 +60,8 @@ class Scenario:
     def states(self) -> list[str]:
         """Return the nodes' states, for a failure."""
         return [
-            f"{one.id} {one.node and one.node.state} {one.node and one.node.log}" for one in self.cluster.hosts.values()
+            f"{host.id} {host.node and host.node.state} {host.node and host.node.log}"
+            for host in self.cluster.hosts.values()
         ]
 
     @property
@@ -83,7 +84,7 @@ class Scenario:
         """Run until nodes have committed so many records more."""
         goal, ids = self.committed + beyond, list(nodes or self.cluster.hosts)
         hosts = [self.cluster.hosts[one] for one in ids]
-        self.until(lambda: all(one.node is not None and (one.node.high_watermark or 0) >= goal for one in hosts))
+        self.until(lambda: all(host.node is not None and (host.node.high_watermark or 0) >= goal for host in hosts))
 
     def kill(self, *ids: int) -> None:
         """End processes at once."""

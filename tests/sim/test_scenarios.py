@@ -173,7 +173,9 @@ def test_a_new_disk_joins_by_itself(seed: int) -> None:
     """KIP-853 with controller.quorum.auto.join.enable: a controller that is no voter becomes one."""
     scenario = Scenario(seed, voters=2, controllers=1, kraft_version=1, auto_join=True)
 
-    scenario.until(lambda: all(one.node is not None and one.node.is_voter for one in scenario.cluster.hosts.values()))
+    scenario.until(
+        lambda: all(host.node is not None and host.node.is_voter for host in scenario.cluster.hosts.values())
+    )
 
     scenario.until_committed(10)
 

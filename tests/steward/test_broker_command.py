@@ -29,7 +29,7 @@ def test_a_zookeeper_that_cannot_be_reached_is_exit_code_1(tmp_path: Path) -> No
     """The message has the connect string and what to check; `zookeeper.connect` selects ZooKeeper mode."""
     settings = (f"log.dirs={tmp_path}", "zookeeper.connect=127.0.0.1:1", "zookeeper.connection.timeout.ms=1")
 
-    code, output = run(*(word for each in settings for word in ("--override", each)))
+    code, output = run(*(word for setting in settings for word in ("--override", setting)))
 
     assert code == 1
     assert "no session with ZooKeeper at 127.0.0.1:1" in output

@@ -47,8 +47,8 @@ async def cluster() -> AsyncIterator[Cluster]:
     """Both on their own sockets."""
     brokers = [await FakeBroker().start() for _ in range(2)]
     yield Cluster(*brokers)
-    for each in brokers:
-        await each.close()
+    for broker in brokers:
+        await broker.close()
 
 
 async def test_request_is_sent_to_the_controller(cluster: Cluster) -> None:

@@ -36,13 +36,13 @@ def values(message: str, version: int, bodies: Sequence[Body]) -> list[bytes]:
 
 def to_columns(message: str, version: int, bodies: Sequence[Body]) -> RecordColumns:
     """Return bodies, which have every field of the version, as columns."""
-    fields = [one for one in schema.definition(message, version).fields if version in one.versions]
+    fields = [field for field in schema.definition(message, version).fields if version in field.versions]
     numbers = {
-        one.key: np.array([body[one.key] for body in bodies], np.int32)
-        for one in fields
-        if not one.is_array and one.kind != "uuid"
+        field.key: np.array([body[field.key] for body in bodies], np.int32)
+        for field in fields
+        if not field.is_array and field.kind != "uuid"
     }
-    lists = {one.key: _lists([body[one.key] for body in bodies], one.kind) for one in fields if one.is_array}
+    lists = {field.key: _lists([body[field.key] for body in bodies], field.kind) for field in fields if field.is_array}
     topic_ids = np.array([body["topic_id"].bytes for body in bodies], "V16")
     return RecordColumns(message, version, topic_ids, numbers, lists)
 
@@ -63,16 +63,16 @@ def to_bodies(columns: RecordColumns) -> list[Body]:
     found = []
     for row in range(len(columns)):
         body: Body = {}
-        for one in definition.fields:
-            default = [] if one.is_array and one.default == () else one.default
-            if one.key == "topic_id":
-                body[one.key] = UUID(bytes=columns.topic_ids[row].tobytes())
-            elif one.key in columns.lists:
-                body[one.key] = _list(columns.lists[one.key], row, one.kind)
-            elif one.key in columns.numbers:
-                body[one.key] = int(columns.numbers[one.key][row])
+        for field in definition.fields:
+            default = [] if field.is_array and field.default == () else field.default
+            if field.key == "topic_id":
+                body[field.key] = UUID(bytes=columns.topic_ids[row].tobytes())
+            elif field.key in columns.lists:
+                body[field.key] = _list(columns.lists[field.key], row, field.kind)
+            elif field.key in columns.numbers:
+                body[field.key] = int(columns.numbers[field.key][row])
             else:
-                body[one.key] = default
+                body[field.key] = default
         found.append(body)
     return found
 
@@ -82,4 +82,4 @@ def _list(lists: Lists, row: int, kind: str) -> list[Any] | None:
     if length == ABSENT:
         return None
     values = lists.values[row, :length]
-    return [UUID(bytes=one.tobytes()) for one in values] if kind == "uuid" else values.tolist()
+    return [UUID(bytes=value.tobytes()) for value in values] if kind == "uuid" else values.tolist()

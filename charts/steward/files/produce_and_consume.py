@@ -126,8 +126,8 @@ class Check:
             found = await leader.request(ApiKey.FETCH, body, decode, deadline=deadline, versions=FETCH_VERSIONS)
             result = found["responses"][0]["partitions"][0]
             _check(result["error_code"])
-            records = [one for batch in decode_batches(result["records"] or b"") for one in batch.records]
-            received += [one.value or b"" for one in records if one.offset >= len(received)]
+            records = [record for batch in decode_batches(result["records"] or b"") for record in batch.records]
+            received += [record.value or b"" for record in records if record.offset >= len(received)]
 
     async def _leader(self, partition: int, deadline: float) -> Node:
         found = await self._client.metadata(deadline=deadline, topics=[self._topic])

@@ -115,7 +115,9 @@ class CallerRights:
     def on_every_topic(self) -> int | None:
         """Return all operations if each is allowed on all topics; None if they may differ from topic to topic."""
         operations = SUPPORTED[ResourceType.TOPIC]
-        everywhere = all(self._guard.allows_on_all(self._context, one, ResourceType.TOPIC) for one in operations)
+        everywhere = all(
+            self._guard.allows_on_all(self._context, operation, ResourceType.TOPIC) for operation in operations
+        )
         return authorized_operations(ResourceType.TOPIC) if everywhere else None
 
     def on_topic(self, name: str) -> int:

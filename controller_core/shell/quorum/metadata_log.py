@@ -64,7 +64,7 @@ class MetadataLog:
         self._log = Log(folder, settings, clock=clock)
         if known is None:
             write_topic_id(folder, topic_id)
-        self._snapshots = [one for one in list_snapshots(folder) if one.offset >= self._log.start_offset]
+        self._snapshots = [snapshot for snapshot in list_snapshots(folder) if snapshot.offset >= self._log.start_offset]
         if self._log.start_offset > 0 and not self._snapshots:
             found = list_snapshots(folder)
             last = found[-1] if found else "missing"

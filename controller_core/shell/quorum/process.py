@@ -108,7 +108,7 @@ class QuorumProcess:
         self._make_state_machine = make_state_machine
         self._scram_users = _ScramUsers()
         self._demands = listener_demands(settings, self._scram_users)
-        self._limits = listener_limits(settings.values, [one.listener for one in settings.listeners])
+        self._limits = listener_limits(settings.values, [listener.listener for listener in settings.listeners])
         self._members = member_settings(settings, NodeSettings())
         first = settings.controller_listener_names[0]
         self._renewal = Renewal(
@@ -228,15 +228,20 @@ class QuorumProcess:
     def _endpoints(self) -> Endpoints:
         """Return the addresses for other nodes; port 0 is the bound one, an empty host the name of this machine."""
         return tuple(
-            Endpoint(one.listener, one.host or socket.getfqdn(), one.port or self._fronts[one.listener].port)
-            for one in self.settings.advertised_listeners
+            Endpoint(
+                listener.listener,
+                listener.host or socket.getfqdn(),
+                listener.port or self._fronts[listener.listener].port,
+            )
+            for listener in self.settings.advertised_listeners
         )
 
     def _advertised(self) -> tuple[model.Endpoint, ...]:
         """Return the same addresses with their security protocols, as a registration has them."""
-        protocols = {one.listener: one.security_protocol.value for one in self.settings.listeners}
+        protocols = {listener.listener: listener.security_protocol.value for listener in self.settings.listeners}
         return tuple(
-            model.Endpoint(one.listener, one.host, one.port, protocols[one.listener]) for one in self._endpoints()
+            model.Endpoint(endpoint.listener, endpoint.host, endpoint.port, protocols[endpoint.listener])
+            for endpoint in self._endpoints()
         )
 
     def _before_scrape(self) -> None:
@@ -280,9 +285,9 @@ async def _stay_connected(driver: Driver, peers: Peers) -> None:
 def node_settings(settings: QuorumSettings, identity: MetaProperties, endpoints: Endpoints) -> Settings:
     """Return the settings of the node. Bootstrap servers are those of the file, else the other static voters."""
     times = settings.times
-    own = {(one.host, one.port) for one in endpoints}
+    own = {(endpoint.host, endpoint.port) for endpoint in endpoints}
     servers = settings.bootstrap_servers or tuple(settings.voters.values())
-    others = [(one.host, one.port) for one in servers if (one.host, one.port) not in own]
+    others = [(server.host, server.port) for server in servers if (server.host, server.port) not in own]
     return Settings(
         str(identity.cluster_id),
         ReplicaKey(settings.node_id, identity.directory_id),

@@ -51,7 +51,7 @@ def state_name(node: Node) -> str:
 def values(node: Node) -> dict[str, int]:
     """Return the values of all metrics but current_state, by their names without the prefix."""
     voters, state, listener = node.voters, node.state, node.settings.listener
-    without_address = [one for one in voters.voters if endpoint_of(one.endpoints, listener) is None]
+    without_address = [voter for voter in voters.voters if endpoint_of(voter.endpoints, listener) is None]
     voters_offset = node.history.voters_offset
     voted = _voted(node)
     return {

@@ -17,5 +17,5 @@ def listener_demands(settings: QuorumSettings, scram: CredentialSource) -> dict[
 def member_settings(settings: QuorumSettings, base: NodeSettings) -> NodeSettings:
     """Return the settings of connections to other controllers: those of the first controller listener. Raises ValueError."""
     name = settings.controller_listener_names[0]
-    protocol = next(one.security_protocol for one in settings.listeners if one.listener == name)
+    protocol = next(listener.security_protocol for listener in settings.listeners if listener.listener == name)
     return connection_settings(settings.security[name], protocol, base)

@@ -185,7 +185,7 @@ def _leader_change(record: LeaderChangeRecord) -> Body:
 
 
 def _stored_voter(voter: Voter) -> control_records.Voter:
-    endpoints = tuple((one.listener, one.host, one.port) for one in voter.endpoints)
+    endpoints = tuple((endpoint.listener, endpoint.host, endpoint.port) for endpoint in voter.endpoints)
     levels = voter.kraft_versions
     directory_id = directory_or_zero(voter.key.directory_id)
     return control_records.Voter(voter.key.id, directory_id, endpoints, levels.minimum, levels.maximum)

@@ -168,12 +168,12 @@ def fetch_partition(topics: list[Body], topic: LogTopic, index: str) -> Body:
 
 def endpoint_bodies(endpoints: Endpoints) -> list[Body]:
     """Return endpoints as a request has them."""
-    return [{"name": one.listener, "host": one.host, "port": one.port} for one in endpoints]
+    return [{"name": endpoint.listener, "host": endpoint.host, "port": endpoint.port} for endpoint in endpoints]
 
 
 def endpoints_of(bodies: list[Body]) -> Endpoints:
     """Return the endpoints in a request."""
-    return tuple(Endpoint(one["name"], one["host"], one["port"]) for one in bodies)
+    return tuple(Endpoint(body["name"], body["host"], body["port"]) for body in bodies)
 
 
 def key_of(node_id: int, directory_id: UUID) -> ReplicaKey | None:

@@ -201,13 +201,13 @@ def _describe_body(response: DescribeQuorumResponse, topic: LogTopic, version: i
         "error_message": _message(response.error, None),
         **_known(response.leadership),
         "high_watermark": response.high_watermark,
-        "current_voters": [_replica(one, version) for one in response.voters],
-        "observers": [_replica(one, version) for one in response.observers],
+        "current_voters": [_replica(voter, version) for voter in response.voters],
+        "observers": [_replica(observer, version) for observer in response.observers],
     }
     body: Body = {"topics": [{"topic_name": topic.name, "partitions": [partition]}]}
     if version >= _NODES_FROM:
         body["nodes"] = [
-            {"node_id": one.key.id, "listeners": endpoint_bodies(one.endpoints)} for one in response.voters
+            {"node_id": voter.key.id, "listeners": endpoint_bodies(voter.endpoints)} for voter in response.voters
         ]
     return body
 

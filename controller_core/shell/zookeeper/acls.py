@@ -120,7 +120,7 @@ class ZooKeeperAcls:
         return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, message)
 
     async def _make_parents(self, patterns: Iterable[acl.Pattern]) -> None:
-        for path in {parent_of(each) for each in patterns} | {paths.ACL_CHANGES, paths.EXTENDED_ACL_CHANGES}:
+        for path in {parent_of(pattern) for pattern in patterns} | {paths.ACL_CHANGES, paths.EXTENDED_ACL_CHANGES}:
             await self._session.ensure_path(path)
 
     async def _refresh(self, reads: WatchedReads) -> None:
@@ -258,7 +258,8 @@ def decode_entries(pattern: acl.Pattern, node: Node | None) -> Entries:
 def encode_entries(entries: Iterable[acl.Entry]) -> bytes:
     """Encode entries."""
     return formats.encode_acls(
-        formats.AclEntry(each.principal, each.permission.label, each.operation.label, each.host) for each in entries
+        formats.AclEntry(entry.principal, entry.permission.label, entry.operation.label, entry.host)
+        for entry in entries
     )
 
 

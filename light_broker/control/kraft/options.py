@@ -62,7 +62,7 @@ def read_options(values: Mapping[str, str], node_id: int) -> KRaftOptions | None
     voters = _voters(setting_words(values, VOTERS))
     if node_id in voters:
         raise SettingError(f"The node id {node_id} must not be among the voters {sorted(voters)} of {VOTERS}.")
-    servers = tuple(parse_address(each, setting=BOOTSTRAP_SERVERS) for each in setting_words(values, BOOTSTRAP_SERVERS))
+    servers = tuple(parse_address(word, setting=BOOTSTRAP_SERVERS) for word in setting_words(values, BOOTSTRAP_SERVERS))
     if not servers and not voters:
         raise SettingError(f"Set {BOOTSTRAP_SERVERS} to controllers of the cluster, or {VOTERS} to all of its voters.")
     listener = names[0].upper()

@@ -135,7 +135,7 @@ def _is_online(directory: UUID, online: tuple[UUID, ...]) -> bool:
 
 
 def _broker(record: RegisterBrokerRecord) -> BrokerView:
-    endpoints = {each.name: Endpoint(each.host, each.port) for each in record.end_points}
+    endpoints = {endpoint.name: Endpoint(endpoint.host, endpoint.port) for endpoint in record.end_points}
     return BrokerView(
         record.broker_id,
         record.broker_epoch,

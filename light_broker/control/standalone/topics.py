@@ -127,7 +127,7 @@ def refused_replicas(state: State, assignments: list[list[int]]) -> Failure | No
     for brokers in assignments:
         if not brokers:
             words = "The manual partition assignment includes an empty replica list."
-        elif unknown := [each for each in brokers if each != state.node_id]:
+        elif unknown := [broker for broker in brokers if broker != state.node_id]:
             words = f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
         elif len(brokers) > 1:
             words = f"The manual partition assignment includes the broker {state.node_id} more than once."

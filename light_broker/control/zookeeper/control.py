@@ -236,7 +236,7 @@ class ZooKeeperControl:
             else each
             for each in answer["topics"]
         ]
-        created = {each["name"] for each in results if each["error_code"] == ErrorCode.NONE}
+        created = {result["name"] for result in results if result["error_code"] == ErrorCode.NONE}
         await self._until(lambda: created <= self.view.topics.keys(), CREATION_WAIT_S)
         return {**answer, "topics": results}
 
@@ -357,7 +357,7 @@ class ZooKeeperControl:
         named = [resource_of(entity, self._broker_id) for entity in entities]
         resources = [each for each in named if isinstance(each, ConfigResource)]
         self.publish(with_configs(self.view, await read_configs(self._session, resources)))
-        self._configured |= {each.name for each in resources if each.type is ConfigResourceType.TOPIC}
+        self._configured |= {resource.name for resource in resources if resource.type is ConfigResourceType.TOPIC}
         if EntityType.USERS in named:
             await self._read_users(self._session)
 

@@ -77,14 +77,16 @@ def commit_records(
     """Return the records of an accepted commit, and the error of each of its partitions."""
     expire_ms = -1 if commit.retention_ms == NO_RETENTION else now_ms + commit.retention_ms
     records, errors = [], []
-    for each in commit.partitions:
-        metadata = each.metadata or ""
+    for partition in commit.partitions:
+        metadata = partition.metadata or ""
         if java_length(metadata) > settings.offset_metadata_max_bytes:
             errors.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
             continue
         errors.append(ErrorCode.NONE)
-        value = CommittedOffset(each.offset, each.leader_epoch, metadata, now_ms, expire_ms, each.topic_id)
-        records.append(OffsetRecord(commit.group_id, each.topic, each.partition, value))
+        value = CommittedOffset(
+            partition.offset, partition.leader_epoch, metadata, now_ms, expire_ms, partition.topic_id
+        )
+        records.append(OffsetRecord(commit.group_id, partition.topic, partition.partition, value))
     return tuple(records), tuple(errors)
 
 

@@ -121,7 +121,7 @@ def refusal(event: Request, error: ErrorCode) -> Answer:
         case Heartbeat():
             return HeartbeatReceived(error)
         case LeaveGroup() if error == ErrorCode.UNKNOWN_MEMBER_ID:
-            return Left(members=tuple((each.member_id, each.instance_id, error) for each in event.leavers))
+            return Left(members=tuple((leaver.member_id, leaver.instance_id, error) for leaver in event.leavers))
         case LeaveGroup():
             return Left(error)
 

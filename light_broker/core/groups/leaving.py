@@ -14,7 +14,7 @@ def leave(draft: Draft, event: LeaveGroup) -> None:
     if isinstance(draft.group.state, Dead):
         draft.reply(event.request_id, Left(ErrorCode.COORDINATOR_NOT_AVAILABLE))
         return
-    members = tuple((each.member_id, each.instance_id, _leave_one(draft, each)) for each in event.leavers)
+    members = tuple((leaver.member_id, leaver.instance_id, _leave_one(draft, leaver)) for leaver in event.leavers)
     left = sum(error == ErrorCode.NONE for _, _, error in members)
     if left:
         match draft.group.state:

@@ -28,6 +28,8 @@ def _topics(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
     """Read each distinct subscription once: most members of a large group have the same one."""
     read = decoder("ConsumerProtocolSubscription", 0)
     try:
-        return frozenset(topic for each in set(subscriptions) for topic in read(each[VERSION_BYTES:], 0)[0]["topics"])
+        return frozenset(
+            topic for subscription in set(subscriptions) for topic in read(subscription[VERSION_BYTES:], 0)[0]["topics"]
+        )
     except CodecError:
         return None

@@ -60,7 +60,7 @@ def _group(group: DescribedGroup) -> Body:
         "group_state": group.state,
         "protocol_type": group.protocol_type,
         "protocol_data": group.protocol,
-        "members": [_member(each) for each in group.members],
+        "members": [_member(member) for member in group.members],
     }
 
 

@@ -28,7 +28,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
     requested = (
         None
         if topics is None
-        else {TopicPartition(each["topic"], number) for each in topics for number in each["partitions"]}
+        else {TopicPartition(topic["topic"], number) for topic in topics for number in topic["partitions"]}
     )
     return {"results": [await _result(broker, directory, requested) for directory in broker.logs.directories]}
 

@@ -173,7 +173,7 @@ def _racks(call: _Call) -> Mapping[int, str | None]:
         return {}
     if broker.settings.text("replica.selector.class") != RACK_AWARE:
         return {}
-    return {each.id: each.rack for each in broker.view.alive_brokers(call.context.listener)}
+    return {alive_broker.id: alive_broker.rack for alive_broker in broker.view.alive_brokers(call.context.listener)}
 
 
 def _response(

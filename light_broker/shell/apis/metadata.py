@@ -49,15 +49,15 @@ def _invalid_topic(context: RequestContext, body: Body) -> Body | None:
     """Refuse topics without a name, or with an id in versions that do not support ids."""
     topics = body["topics"] or []
     wrong = any(
-        (each["topic_id"] != NO_TOPIC_ID and context.api_version < IDS_FROM)
-        or (each["name"] is None and each["topic_id"] == NO_TOPIC_ID)
-        for each in topics
+        (topic["topic_id"] != NO_TOPIC_ID and context.api_version < IDS_FROM)
+        or (topic["name"] is None and topic["topic_id"] == NO_TOPIC_ID)
+        for topic in topics
     )
     if not wrong:
         return None
     return {
         "brokers": [],
-        "topics": [failed_topic(each["name"] or "", ErrorCode.INVALID_REQUEST, each["topic_id"]) for each in topics],
+        "topics": [failed_topic(topic["name"] or "", ErrorCode.INVALID_REQUEST, topic["topic_id"]) for topic in topics],
     }
 
 
@@ -117,9 +117,9 @@ async def _by_names(
 def _cluster(broker: Broker, context: RequestContext, body: Body) -> Body:
     view = broker.view
     brokers = [
-        {"node_id": each.id, "host": endpoint.host, "port": endpoint.port, "rack": each.rack}
-        for each in view.alive_brokers(context.listener)
-        for endpoint in [each.endpoints[context.listener]]
+        {"node_id": alive_broker.id, "host": endpoint.host, "port": endpoint.port, "rack": alive_broker.rack}
+        for alive_broker in view.alive_brokers(context.listener)
+        for endpoint in [alive_broker.endpoints[context.listener]]
     ]
     listed = {each["node_id"] for each in brokers}
     cluster: Body = {

@@ -36,7 +36,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
             error = fetched if isinstance(fetched, ErrorCode) else ErrorCode.NONE
             topics = () if isinstance(fetched, ErrorCode) else fetched
             groups.append(
-                {"group_id": group["group_id"], "error_code": error, "topics": [_topic(each) for each in topics]}
+                {"group_id": group["group_id"], "error_code": error, "topics": [_topic(topic) for topic in topics]}
             )
         return {"groups": groups}
     fetched = await _fetch(broker, context, body, require_stable=body["require_stable"])
@@ -91,7 +91,7 @@ def _visible(
     view: MetadataView, may: Ask, topics: Sequence[FetchedTopic], *, uses_ids: bool
 ) -> tuple[FetchedTopic, ...]:
     """Return the topics that the caller may describe; with ids, only those that exist."""
-    shown = [each for each in topics if may(Operation.DESCRIBE, ResourceType.TOPIC, each.topic, quiet=True)]
+    shown = [topic for topic in topics if may(Operation.DESCRIBE, ResourceType.TOPIC, topic.topic, quiet=True)]
     if not uses_ids:
         return tuple(shown)
     with_ids = (replace(each, topic_id=view.topic_id(each.topic) or NO_TOPIC_ID) for each in shown)
@@ -108,13 +108,13 @@ def _topic(topic: FetchedTopic) -> Body:
         "name": topic.topic,
         "partitions": [
             {
-                "partition_index": each.partition,
-                "committed_offset": each.offset,
-                "committed_leader_epoch": each.leader_epoch,
-                "metadata": each.metadata,
-                "error_code": each.error,
+                "partition_index": partition.partition,
+                "committed_offset": partition.offset,
+                "committed_leader_epoch": partition.leader_epoch,
+                "metadata": partition.metadata,
+                "error_code": partition.error,
             }
-            for each in topic.partitions
+            for partition in topic.partitions
         ],
     }
     if topic.topic_id != NO_TOPIC_ID:

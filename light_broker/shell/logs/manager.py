@@ -89,7 +89,7 @@ class LogManager:
         self._changing: dict[TopicPartition, asyncio.Task[Any]] = {}
         """Logs that are created or removed."""
         self._flushes = LogFlushes()
-        self.checkpoints = {one: LogCheckpoints(one, high_watermarks) for one in self.directories}
+        self.checkpoints = {directory: LogCheckpoints(directory, high_watermarks) for directory in self.directories}
         self._tasks: set[asyncio.Task[None]] = set()
         self._none_left = asyncio.Event()
 
@@ -173,7 +173,9 @@ class LogManager:
 
     async def _release_all(self) -> None:
         await self.settle()
-        await asyncio.gather(*(asyncio.to_thread(one.release) for one in self.directories if one.is_online()))
+        await asyncio.gather(
+            *(asyncio.to_thread(directory.release) for directory in self.directories if directory.is_online())
+        )
 
     # Logs
 
@@ -234,7 +236,7 @@ class LogManager:
         if (opened := self.log(partition)) is not None:
             await self._set_topic_id(partition, topic_id)
             return opened
-        unread = next((one for one in self.directories if not one.is_listed), None)
+        unread = next((directory for directory in self.directories if not directory.is_listed), None)
         if unread is not None and not is_new:
             raise OfflineLogError(f"The log may be in {unread.path}, which is offline: {unread.error}")
         return await self._change(partition, self._create(partition, topic_id))

@@ -16,7 +16,7 @@ ManagedLog = tuple[TopicPartition, LogDirectory, PartitionLog]
 async def slices(logs: Sequence[ManagedLog]) -> AsyncIterator[list[ManagedLog]]:
     """Yield those of the logs that are still present, with a pause after each slice."""
     for start in range(0, len(logs), LOGS_PER_SLICE):
-        yield [each for each in logs[start : start + LOGS_PER_SLICE] if is_present(*each)]
+        yield [log for log in logs[start : start + LOGS_PER_SLICE] if is_present(*log)]
         await asyncio.sleep(0)
 
 

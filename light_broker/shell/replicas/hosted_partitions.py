@@ -121,9 +121,9 @@ class HostedPartitions:
         if view is not self._epochs_of:
             self._epochs_of = view
             self._eligible_epochs = {
-                each.id: each.epoch
-                for each in view.brokers.values()
-                if not each.is_fenced and not each.is_shutting_down
+                broker.id: broker.epoch
+                for broker in view.brokers.values()
+                if not broker.is_fenced and not broker.is_shutting_down
             }
         return self._eligible_epochs
 

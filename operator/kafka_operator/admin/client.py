@@ -94,7 +94,7 @@ class KafkaAdmin:
 
         async def work(connection: Connection) -> ClusterSeen:
             found = await connection.cluster()
-            nodes = [one.node_id for one in found.brokers]
+            nodes = [broker.node_id for broker in found.brokers]
             broker_ids = await only_brokers(connection, found.controller_id, nodes, self._controllers_only)
             quorum = await query_quorum(connection)
             return ClusterSeen(found.cluster_id or "", controller_of(found.controller_id, quorum), broker_ids, quorum)

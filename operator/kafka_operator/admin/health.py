@@ -24,7 +24,7 @@ MAX_TOPICS = 500
 async def query_health(connection: Connection, known: dict[int, bool]) -> ReplicaHealth:
     """Query all partitions from the controller, and the quorum; `known` is `only_brokers`' own."""
     found = await connection.all_partitions()
-    brokers = await only_brokers(connection, found.controller_id, (one.node_id for one in found.brokers), known)
+    brokers = await only_brokers(connection, found.controller_id, (broker.node_id for broker in found.brokers), known)
     partitions = await asyncio.to_thread(lambda: tuple(partitions_of(found)))
     quorum = await query_quorum(connection)
     return ReplicaHealth(controller_of(found.controller_id, quorum), brokers, partitions, quorum=quorum)

@@ -67,9 +67,11 @@ def test_loads_are_the_same_for_both_layouts_and_those_of_the_plain_twin(stored:
 
     for layout in ("days", "both"):
         partitions, brokers = loads_of(stored / layout)
-        assert {(one["topic"], one["partition"]): _close(one, by_partition) for one in partitions} == by_partition
+        assert {
+            (partition["topic"], partition["partition"]): _close(partition, by_partition) for partition in partitions
+        } == by_partition
         assert len(partitions) == len(by_partition)
-        found = {(one["broker"], int(one["hour"].timestamp())): one for one in brokers}
+        found = {(broker["broker"], int(broker["hour"].timestamp())): broker for broker in brokers}
         assert {cell: {name: one[name] for name in by_broker[cell]} for cell, one in found.items()} == {
             cell: {name: pytest.approx(value, abs=2e-3) for name, value in sums.items()}
             for cell, sums in by_broker.items()
@@ -107,7 +109,7 @@ def test_a_corrupt_file_of_facts_is_named_and_the_other_days_are_computed(stored
     left_out = json.loads((tmp_path / "out" / "left_out" / "loads.json").read_text())
     corrupt = [one["what"] for one in left_out if one["what"].endswith("the file is corrupt or empty")]
     assert [_relative(one, tmp_path) for one in corrupt] == [str(file.relative_to(tmp_path))]
-    assert {one["hours"] for one in partitions} == {24}
+    assert {partition["hours"] for partition in partitions} == {24}
 
 
 def _relative(what: str, folder: Path) -> str:

@@ -122,8 +122,8 @@ def test_facts_of_incremental_runs_equal_those_of_one_run_over_all_samples(store
     store.add(minutes(1, 20, 30, 5800))
     store.add(minutes(1, 600, 610, 3, topic="deleted") + minutes(1, 300, 310, 0, partition=1))
     store.add(
-        {**one, "sampled_at_ms": one["sampled_at_ms"] + 7_000, "end_offset": one["end_offset"] + 1}
-        for one in minutes(1, 300, 310, 0, partition=1)
+        {**minute, "sampled_at_ms": minute["sampled_at_ms"] + 7_000, "end_offset": minute["end_offset"] + 1}
+        for minute in minutes(1, 300, 310, 0, partition=1)
     )
     early = store.add(minutes(1, *NIGHT, 9000))
     store.run(2)

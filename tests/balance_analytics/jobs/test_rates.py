@@ -141,7 +141,7 @@ def studied(folder: Path, stages: str, *more: str) -> tuple[Result | None, dict[
     options = parser().parse_args([*places, "--stage", stages, *more])
     result = run(options, NOW_MS).result
     rows = published.rows(folder / "facts")
-    hours = [(int(one["hour"].timestamp()) - LOAD.start_s) // 3600 for one in rows]
+    hours = [(int(row["hour"].timestamp()) - LOAD.start_s) // 3600 for row in rows]
     return result, {(one["topic"], one["partition"], hour): one for one, hour in zip(rows, hours, strict=True)}
 
 
@@ -162,7 +162,9 @@ def test_planted_rates_and_their_source_are_found(spark: SparkSession, folder: P
                     assert pytest.approx(planted(name, resource, hour)) == pace
                     shares = [one[resource] * before[at]["minutes"] / one["minutes"] for at, one in of_topic.items()]
                     former = [before[at][resource] for at in of_topic]
-                    assert pytest.approx([one / sum(former) for one in former]) == [one / sum(shares) for one in shares]
+                    assert pytest.approx([one / sum(former) for one in former]) == [
+                        share / sum(shares) for share in shares
+                    ]
                 else:
                     assert all(one[resource] == before[at][resource] for at, one in of_topic.items())
                     assert not {"prometheus"} & {one[source] for one in of_topic.values()}

@@ -54,15 +54,17 @@ def test_the_planted_truth_is_found(studied: tuple[Path, Result, Truth]) -> None
     """Hot partitions all and none else; skew and loads within two percent; every broker has a forecast."""
     _, result, truth = studied
 
-    assert truth.hot == {(one.topic, one.partition) for one in result.hot_partitions}
+    assert truth.hot == {(hot_partition.topic, hot_partition.partition) for hot_partition in result.hot_partitions}
     found = next(one for one in result.skew if one.resource == "bytes_in")
     expected = (truth.gini, truth.max_over_mean, truth.coefficient_of_variation)
     assert pytest.approx(expected, rel=0.02) == (found.gini, found.max_over_mean, found.coefficient_of_variation)
-    assert pytest.approx(truth.broker_bytes_in, rel=0.02) == {one.broker: one.bytes_in_mean for one in result.brokers}
-    assert pytest.approx(truth.disk_bytes, rel=1e-6) == {one.broker: one.disk_bytes for one in result.brokers}
+    assert pytest.approx(truth.broker_bytes_in, rel=0.02) == {
+        broker.broker: broker.bytes_in_mean for broker in result.brokers
+    }
+    assert pytest.approx(truth.disk_bytes, rel=1e-6) == {broker.broker: broker.disk_bytes for broker in result.brokers}
     assert truth.not_preferred == result.leader_imbalance.not_preferred
-    assert {one.broker for one in result.forecasts if one.days is not None} == {1, 2, 3, 4, 5}
-    assert [one.rack for one in result.brokers[:2]] == ["rack-1", "rack-0"]
+    assert {forecast.broker for forecast in result.forecasts if forecast.days is not None} == {1, 2, 3, 4, 5}
+    assert [broker.rack for broker in result.brokers[:2]] == ["rack-1", "rack-0"]
     assert (result.window.hours, result.window.hours_seen) == (336, 336)
 
 
@@ -74,9 +76,9 @@ def test_loads_are_what_the_plain_twins_say(studied: tuple[Path, Result, Truth])
     ).to_pylist()
     loads = rows(folder / "out" / "loads", PARTITIONS_PART)
     rates: dict[tuple[str, int], Any] = {}
-    for one in hours:
-        line = rates.setdefault((one["topic"], one["partition"]), np.full(SMALL.hours, np.nan))
-        line[(int(one["hour"].timestamp()) - SMALL.start_s) // 3600] = one["bytes_in"] / 3600
+    for hour in hours:
+        line = rates.setdefault((hour["topic"], hour["partition"]), np.full(SMALL.hours, np.nan))
+        line[(int(hour["hour"].timestamp()) - SMALL.start_s) // 3600] = hour["bytes_in"] / 3600
 
     assert SMALL.partitions - 1 >= len(loads)
     for load in loads:

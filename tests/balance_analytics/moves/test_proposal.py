@@ -54,7 +54,7 @@ def test_every_resource_is_balanced_and_every_broker_has_figures() -> None:
     found = proposal()
 
     assert found.resources == RESOURCES
-    assert tuple(one.broker for one in found.brokers) == tuple(BROKERS)
+    assert tuple(broker.broker for broker in found.brokers) == tuple(BROKERS)
     assert [round(one.max_over_mean_before, 1) for one in found.skew if one.resource == "disk"] == [2.0]
     assert all(one.max_over_mean_after <= 1.07 for one in found.skew)
     assert found.lower_bound_bytes <= found.copied_bytes <= 1.2 * found.lower_bound_bytes
@@ -220,6 +220,6 @@ def test_the_report_has_the_figures_of_the_proposal() -> None:
     shown = proposed_moves(found, "b")
 
     assert shown.copied_bytes == found.copied_bytes
-    disk = next(one for one in shown.resources if one.resource == "disk")
+    disk = next(resource for resource in shown.resources if resource.resource == "disk")
     assert disk.brokers == (*BROKERS,)
     assert np.isclose(np.mean(disk.before), disk.mean, rtol=0.01)

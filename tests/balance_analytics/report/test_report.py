@@ -118,13 +118,19 @@ def test_every_picture_has_a_text_alternative_and_a_source(page: str) -> None:
     """The page also has the source of each resource."""
     pictures = pictures_of(REPORT)
 
-    assert {one.name for one in pictures} == {"heat-map", "before-after", "skew", "hot-partitions", "disk-forecast"}
+    assert {picture.name for picture in pictures} == {
+        "heat-map",
+        "before-after",
+        "skew",
+        "hot-partitions",
+        "disk-forecast",
+    }
     for one in pictures:
         assert one.png.startswith(b"\x89PNG")
         assert len(one.alt) > 40
         assert one.source
     images = [attributes for name, attributes in Tags(page).found if name == "img"]
-    assert [attributes["alt"] for attributes in images] == [one.alt for one in pictures]
+    assert [attributes["alt"] for attributes in images] == [picture.alt for picture in pictures]
     assert "log size" in page
     assert "offsets" in page
 

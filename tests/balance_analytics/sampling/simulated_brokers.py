@@ -169,7 +169,7 @@ class SimulatedCluster:
             }
             for name, partitions in self.topics.items()
         ]
-        return {"results": [{"log_dir": "/data", "topics": [one for one in topics if one["partitions"]]}]}
+        return {"results": [{"log_dir": "/data", "topics": [topic for topic in topics if topic["partitions"]]}]}
 
     def list_groups(self, broker_id: int) -> Body:
         """All groups, if this is the broker with the lowest id."""

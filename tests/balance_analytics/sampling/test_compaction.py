@@ -148,7 +148,7 @@ def test_files_that_cannot_be_read_are_left_and_logged_once(day: Path, caplog: p
     (compacted,) = (path for path in visible(day) if path.name.startswith("day-"))
     assert [name for name in names(day) if name != compacted.name] == sorted([*bad, "sample-c-3.parquet"])
     assert {*rows_in(compacted)} == before
-    assert len([one for one in caplog.records if "left as it is" in one.message]) == 4
+    assert len([record for record in caplog.records if "left as it is" in record.message]) == 4
 
 
 def test_links_and_folders_of_a_samples_name_are_left(day: Path, tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_the_samples_topic_is_created_with_the_settings_of_the_options(sampled: 
     resource = ConfigResource(ResourceType.TOPIC, SAMPLES)
     configs = sampled.admin.describe_configs([resource])[resource].result(TIMEOUT_S)
 
-    assert [len(one.replicas) for one in partitions.values()] == [3, 3]
+    assert [len(partition.replicas) for partition in partitions.values()] == [3, 3]
     assert configs["retention.ms"].value == "172800000"
     assert configs["cleanup.policy"].value == "delete"
     assert SAMPLES in stored(sampled)

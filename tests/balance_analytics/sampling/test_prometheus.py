@@ -37,7 +37,7 @@ def matrix(*series: dict[str, Any]) -> dict[str, Any]:
 
 def of_topic(name: str, *values: tuple[float, str]) -> dict[str, Any]:
     """One series."""
-    return {"metric": {"topic": name}, "values": [list(one) for one in values]}
+    return {"metric": {"topic": name}, "values": [list(value) for value in values]}
 
 
 @contextlib.asynccontextmanager

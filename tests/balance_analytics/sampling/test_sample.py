@@ -70,13 +70,13 @@ async def test_a_sample_contains_leaders_replicas_offsets_and_sizes() -> None:
     assert (found.cluster_id, found.round_ms, found.topics) == ("simulated", ROUND_MS, ("orders", "payments"))
     assert found.sampled_at_ms.tolist() == [NOW_MS, NOW_MS]
     assert column(found, "partition", "orders") == [0, 1, 2, 3]
-    assert column(found, "leader", "orders") == [one.leader for one in orders]
+    assert column(found, "leader", "orders") == [order.leader for order in orders]
     assert column(found, "leader_epoch", "orders") == [3] * 4
-    assert column(found, "replicas", "orders") == [[*one.replicas, -1] for one in orders]
-    assert column(found, "isr", "orders") == [[*one.replicas, -1] for one in orders]
-    assert column(found, "start_offset", "orders") == [one.start for one in orders]
-    assert column(found, "end_offset", "orders") == [one.end for one in orders]
-    sizes = [[*(one.size + broker for broker in one.replicas), UNKNOWN] for one in orders]
+    assert column(found, "replicas", "orders") == [[*order.replicas, -1] for order in orders]
+    assert column(found, "isr", "orders") == [[*order.replicas, -1] for order in orders]
+    assert column(found, "start_offset", "orders") == [order.start for order in orders]
+    assert column(found, "end_offset", "orders") == [order.end for order in orders]
+    sizes = [[*(order.size + broker for broker in order.replicas), UNKNOWN] for order in orders]
     assert column(found, "size_bytes", "orders") == sizes
     assert column(found, "size_bytes", "payments") == [[71, 72, 73], [2, 3, 1]]
     assert column(found, "committed_offset_sum", "payments") == [UNKNOWN, UNKNOWN]

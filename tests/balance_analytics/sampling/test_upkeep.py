@@ -88,7 +88,7 @@ def test_retention_deletes_only_what_the_sampler_writes(
     assert names(day) == sorted([*others, "sample-c-5.parquet"])
     assert len(visible(linked)) == 1
     assert len(list(day.parent.glob("*/sample-c-1.parquet"))) == 5
-    assert len([one for one in caplog.records if "they are kept" in one.message]) == 1
+    assert len([record for record in caplog.records if "they are kept" in record.message]) == 1
 
 
 @given(st.text(max_size=40))

@@ -26,7 +26,10 @@ def test_hot_partitions_are_found_and_no_others() -> None:
     hits = found = planted = 0
     for seed in SEEDS:
         layout = seeded(seed)
-        hot = {(one.topic, one.partition) for one in study(question(layout), ()).hot_partitions}
+        hot = {
+            (hot_partition.topic, hot_partition.partition)
+            for hot_partition in study(question(layout), ()).hot_partitions
+        }
         truth = truth_of(layout).hot
         hits, found, planted = hits + len(hot & truth), found + len(hot), planted + len(truth)
 
@@ -59,11 +62,11 @@ def test_full_disks_lie_in_their_intervals_in_nine_of_ten_cases() -> None:
         truth = truth_of(layout)
         capacities = {broker: int(truth.disk_bytes[broker] + 20 * truth.disk_growth[broker]) for broker in (1, 2)}
         days = days_until_full(layout, capacities)
-        for one in study(question(layout, capacities), ()).forecasts:
-            if one.broker in days:
-                low = one.days_low if one.days_low is not None else float("inf")
-                high = one.days_high if one.days_high is not None else float("inf")
-                covered += low <= days[one.broker] <= high
+        for forecast in study(question(layout, capacities), ()).forecasts:
+            if forecast.broker in days:
+                low = forecast.days_low if forecast.days_low is not None else float("inf")
+                high = forecast.days_high if forecast.days_high is not None else float("inf")
+                covered += low <= days[forecast.broker] <= high
                 total += 1
 
     assert total == 2 * len(FORECAST_SEEDS)
@@ -79,7 +82,7 @@ def test_a_broker_missing_in_half_of_the_hours_is_named_and_not_counted() -> Non
 
     result = study(asked, ())
 
-    assert [one.counted for one in result.brokers if one.broker == 3] == [False]
+    assert [broker.counted for broker in result.brokers if broker.broker == 3] == [False]
     assert any("broker 3 led nothing in 201 of 336 hours" in one.what for one in result.left_out)
 
 

@@ -65,7 +65,7 @@ class CheckedDriver(Driver):
         """Return the replicas whose brokers have a log of another topic of that name."""
         topic_id = self.written.topics[name.topic].topic_id
         replicas = self.written.topics[name.topic].replicas[name.partition]
-        known = [self.brokers[one] for one in replicas if one in self.brokers]
+        known = [self.brokers[replica] for replica in replicas if replica in self.brokers]
         return {broker.id for broker in known if broker.log_ids.get(name, topic_id) != topic_id}
 
     def take_over(self) -> None:

@@ -212,7 +212,9 @@ class ClusterMachine(Actors):
         if row is None:
             return
         replicas = self.driver.cluster.columns.replicas_of(row)
-        dying = next((one for one in replicas if one != leader.id and one in self.driver.cluster.brokers), None)
+        dying = next(
+            (replica for replica in replicas if replica != leader.id and replica in self.driver.cluster.brokers), None
+        )
         target = list(dict.fromkeys([leader.id, *self.live_ones([broker_id])]))
         if dying is None or dying in target:
             return

@@ -41,7 +41,9 @@ def test_a_broker_whose_log_directories_all_failed_is_replaced_like_a_dead_one(
     failing, dying = (cluster_with(BROKERS, topics, unclean=[*topics] * unclean) for _ in range(2))
     for driver in (failing, dying):
         for topic, (replicas,) in topics.items():
-            driver.alter_isr(f"{topic}-0", [replicas[0], *(each for each in replicas[1:] if each not in shrunk)])
+            driver.alter_isr(
+                f"{topic}-0", [replicas[0], *(replica for replica in replicas[1:] if replica not in shrunk)]
+            )
     for broker_id in order:
         failing.fail_dir(broker_id, *partitions_of(failing, broker_id))
         dying.kill(broker_id)

@@ -63,7 +63,7 @@ def test_acls_are_created_once(current: list[Binding], wanted: list[Binding]) ->
     made = create_acls(image, wanted, numbered())
 
     assert [acl_binding(record) for record in made.records] == [
-        one for one in dict.fromkeys(wanted) if one not in current
+        binding for binding in dict.fromkeys(wanted) if binding not in current
     ]
     assert len(replay(image, made.records).acls) == len({*current, *wanted})
 

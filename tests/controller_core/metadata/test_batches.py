@@ -33,7 +33,7 @@ def test_an_atomic_write_is_one_batch() -> None:
     batches = batches_of(Write((NO_OP,) * MAX_RECORDS))
 
     assert isinstance(batches, list)
-    assert [one.record_count for one in batches] == [10_000]
+    assert [batch.record_count for batch in batches] == [10_000]
 
 
 def test_nothing_to_write_is_no_batch() -> None:
@@ -64,7 +64,7 @@ def test_another_write_is_split_in_its_order_with_the_registration_last() -> Non
     batches = batches_of(Write((*[NO_OP] * 20_000, BROKER), is_atomic=False))
 
     assert isinstance(batches, list)
-    assert [one.record_count for one in batches] == [10_000, 10_000, 1]
+    assert [batch.record_count for batch in batches] == [10_000, 10_000, 1]
     (last,) = decode_batches(batches[-1].data)
     assert decode_record(last.records[0].value, 0) == BROKER
 
@@ -80,8 +80,8 @@ def test_no_batch_has_more_than_8_mib() -> None:
     batches = batches_of(Write((config(30_000),) * 600, is_atomic=False))
 
     assert isinstance(batches, list)
-    sizes = [len(one.data) for one in batches]
-    assert sum(one.record_count for one in batches) == 600
+    sizes = [len(batch.data) for batch in batches]
+    assert sum(batch.record_count for batch in batches) == 600
     assert max(sizes) <= 8 * 1024 * 1024
     assert max(sizes) > MAX_BYTES - 40_000
 

@@ -70,13 +70,13 @@ def partitions_of(cluster: Cluster) -> dict[UUID, dict[int, PartitionRecord]]:
     for topic in cluster.topics.values():
         assert topic.topic_id is not None
         partitions = [partition_record(cluster, row) for row in topic.rows.tolist()]
-        found[topic.topic_id] = {one.partition_id: one for one in partitions}
+        found[topic.topic_id] = {partition.partition_id: partition for partition in partitions}
     return found
 
 
 def check_image(image: MetadataImage, cluster: Cluster) -> None:
     """Compare what an image and a controller's state both have."""
-    assert image.brokers == {one.id: broker_record(one) for one in cluster.brokers.values()}
+    assert image.brokers == {broker.id: broker_record(broker) for broker in cluster.brokers.values()}
     assert {name: record.feature_level for name, record in image.features.items()} == cluster.features
     assert {topic_id: topic.partitions for topic_id, topic in image.topics.items()} == partitions_of(cluster)
     assert {topic.name for topic in image.topics.values()} == set(cluster.topics)

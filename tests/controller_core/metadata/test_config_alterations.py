@@ -201,6 +201,6 @@ def test_the_bounds_of_groups_are_settings_of_the_controller() -> None:
     group = resource(ResourceType.GROUP, "app", ("consumer.session.timeout.ms", SET, "50000"))
     settings = Settings(101, {"group.consumer.max.session.timeout.ms": "46000"})
 
-    assert [each and each.code for each in alter_configs(IMAGE, settings, [group], incremental=True).outcomes] == [
-        ErrorCode.INVALID_CONFIG
-    ]
+    assert [
+        outcome and outcome.code for outcome in alter_configs(IMAGE, settings, [group], incremental=True).outcomes
+    ] == [ErrorCode.INVALID_CONFIG]

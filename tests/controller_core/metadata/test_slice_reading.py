@@ -100,7 +100,7 @@ def by_codec(records: list[MetadataRecord]) -> list[MetadataRecord]:
 
 def as_in_images(records: list[MetadataRecord]) -> list[MetadataRecord]:
     """Return the same records, partitions as images have them."""
-    return [new_partition(one) if isinstance(one, PartitionRecord) else one for one in records]
+    return [new_partition(record) if isinstance(record, PartitionRecord) else record for record in records]
 
 
 def records_of(one: Slice) -> list[MetadataRecord]:
@@ -113,9 +113,12 @@ def records_of(one: Slice) -> list[MetadataRecord]:
 def read(batch: bytes, record_count: int) -> list[MetadataRecord]:
     """Return the records of all slices; their offsets follow one another."""
     found: list[MetadataRecord] = []
-    for one in read_slices(batch, record_count):
-        assert (one.first_offset, one.last_offset + 1 - one.first_offset) == (BASE_OFFSET + len(found), len(one.found))
-        found += records_of(one)
+    for read_slice in read_slices(batch, record_count):
+        assert (read_slice.first_offset, read_slice.last_offset + 1 - read_slice.first_offset) == (
+            BASE_OFFSET + len(found),
+            len(read_slice.found),
+        )
+        found += records_of(read_slice)
     return found
 
 

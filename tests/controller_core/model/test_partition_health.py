@@ -57,29 +57,33 @@ def column(values: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 def test_flags_agree_with_each_partition(partitions: list[One]) -> None:
     """Offline, under-replicated while replicas are added, and not led by the preferred replica."""
     flags = partition_health(
-        column([one.leader for one in partitions]),
-        column([one.preferred for one in partitions]),
-        column([len(one.replicas) for one in partitions]),
-        column([one.in_sync for one in partitions]),
-        column([one.adding for one in partitions]),
+        column([partition.leader for partition in partitions]),
+        column([partition.preferred for partition in partitions]),
+        column([len(partition.replicas) for partition in partitions]),
+        column([partition.in_sync for partition in partitions]),
+        column([partition.adding for partition in partitions]),
     )
 
-    assert flags.offline.tolist() == [one.leader == NO_LEADER and bool(one.replicas) for one in partitions]
-    assert flags.under_replicated.tolist() == [one.in_sync < len(one.replicas) - one.adding for one in partitions]
-    assert flags.not_led_by_preferred.tolist() == [not one.is_led_by_preferred for one in partitions]
+    assert flags.offline.tolist() == [
+        partition.leader == NO_LEADER and bool(partition.replicas) for partition in partitions
+    ]
+    assert flags.under_replicated.tolist() == [
+        partition.in_sync < len(partition.replicas) - partition.adding for partition in partitions
+    ]
+    assert flags.not_led_by_preferred.tolist() == [not partition.is_led_by_preferred for partition in partitions]
 
 
 @given(PARTITIONS)
 def test_the_worst_broker_leads_the_smallest_share_of_partitions_that_prefer_it(partitions: list[One]) -> None:
     """leader.imbalance.per.broker.percentage; of equal shares the lowest id."""
-    preferring = Counter(one.preferred for one in partitions if one.replicas)
-    not_led = Counter(one.preferred for one in partitions if not one.is_led_by_preferred)
+    preferring = Counter(partition.preferred for partition in partitions if partition.replicas)
+    not_led = Counter(partition.preferred for partition in partitions if not partition.is_led_by_preferred)
     shares = {broker: not_led[broker] / count for broker, count in preferring.items()}
     worst = min(shares, key=lambda broker: (-shares[broker], broker), default=None)
 
     found = leader_imbalance(
-        column([one.preferred for one in partitions]),
-        np.array([not one.is_led_by_preferred for one in partitions], dtype=np.bool_),
+        column([partition.preferred for partition in partitions]),
+        np.array([not partition.is_led_by_preferred for partition in partitions], dtype=np.bool_),
     )
 
     assert found.not_led_by_preferred == sum(not_led.values())

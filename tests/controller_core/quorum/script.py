@@ -114,7 +114,7 @@ def _request(body: messages.RequestBody) -> str:
         case messages.BeginQuorumEpochRequest(epoch=epoch):
             return f"to follow it in epoch {epoch}"
         case messages.EndQuorumEpochRequest(epoch=epoch, successors=successors):
-            return f"to end epoch {epoch}, successors {[one.id for one in successors]}"
+            return f"to end epoch {epoch}, successors {[successor.id for successor in successors]}"
         case messages.FetchRequest():
             return ""
         case messages.FetchSnapshotRequest(snapshot=snapshot, position=position):
@@ -137,8 +137,8 @@ def _answer(body: object) -> str:
         case messages.FetchResponse(snapshot=snapshot) if snapshot is not None:
             return f"Fetch: fetch snapshot {snapshot.offset}@{snapshot.epoch}"
         case messages.DescribeQuorumResponse() as found:
-            voters = [f"{one.key.id}:{one.end_offset}" for one in found.voters]
-            observers = [f"{one.key.id}:{one.end_offset}" for one in found.observers]
+            voters = [f"{voter.key.id}:{voter.end_offset}" for voter in found.voters]
+            observers = [f"{observer.key.id}:{observer.end_offset}" for observer in found.observers]
             return f"Describe: high watermark {found.high_watermark}, voters {voters}, observers {observers}"
         case messages.AddRaftVoterResponse() | messages.RemoveRaftVoterResponse() | messages.UpdateRaftVoterResponse():
             return f"{type(body).__name__.removesuffix('Response')}: done"

@@ -137,7 +137,7 @@ def outcome(before: Node, ready: Ready) -> str:
     if describe(before) != describe(ready.node):
         parts.append(f"-> {describe(ready.node)}")
     parts += [f"{type(operation).__name__.lower()}" for operation in ready.log]
-    parts += sorted({type(one.body).__name__.removesuffix("Request") + "?" for one in ready.requests})
+    parts += sorted({type(request.body).__name__.removesuffix("Request") + "?" for request in ready.requests})
     parts += [f"violation: {notice.reason}" for notice in ready.notices if isinstance(notice, Violation)]
     return ", ".join(parts) or "nothing"
 

@@ -267,7 +267,9 @@ def test_a_restarted_candidate_refuses_other_candidates_of_its_epoch_and_not_of_
 def begins(node: Node, now_ms: int) -> list[int]:
     """Return the voters that a leader announces itself to."""
     ready = tick(node, now_ms)
-    return sorted(one.destination.id for one in ready.requests if isinstance(one.body, BeginQuorumEpochRequest))
+    return sorted(
+        request.destination.id for request in ready.requests if isinstance(request.body, BeginQuorumEpochRequest)
+    )
 
 
 def test_a_leader_announces_itself_every_half_fetch_timeout_until_a_voter_fetches() -> None:

@@ -103,7 +103,7 @@ def test_static_voters_are_described_without_directory_ids() -> None:
     """KafkaRaftClientTest.testDescribeQuorumWithOnlyStaticVoters: also the leader itself, and followers that send theirs."""
     found = described(static_leader(), NOW_MS)
 
-    assert [one.key for one in found.voters] == [ReplicaKey(1), ReplicaKey(2), ReplicaKey(3)]
+    assert [voter.key for voter in found.voters] == [ReplicaKey(1), ReplicaKey(2), ReplicaKey(3)]
     assert (found.high_watermark, found.observers) == (4, ())
 
 
@@ -111,7 +111,7 @@ def test_recorded_voters_are_described_where_others_are_configured() -> None:
     """KafkaRaftClientTest.testStaticVotersIgnoredWithBootstrapSnapshot."""
     configured = replace(history(), static=history(1, 2, level=0).voters)
 
-    assert [one.key.id for one in described(elected(configured).node, NOW_MS).voters] == [1, 2, 3]
+    assert [voter.key.id for voter in described(elected(configured).node, NOW_MS).voters] == [1, 2, 3]
 
 
 def test_only_the_leader_describes() -> None:

@@ -59,7 +59,7 @@ RECORDS = FetchResponse(leadership=FROM_LEADER, high_watermark=3, batches=(Batch
 
 def fetches(ready: Ready) -> list[Outgoing]:
     """Return the Fetches that a step sends."""
-    return [one for one in ready.requests if isinstance(one.body, FetchRequest)]
+    return [request for request in ready.requests if isinstance(request.body, FetchRequest)]
 
 
 def following_observer() -> Ready:
@@ -88,7 +88,7 @@ def test_a_server_that_fails_is_followed_by_another_one() -> None:
             if busy is None
             else respond(ready.node, busy, FetchResponse(ErrorCode.UNKNOWN_SERVER_ERROR), now_ms)
         )
-        asked += [one.destination.id for one in ready.requests]
+        asked += [request.destination.id for request in ready.requests]
 
     assert sorted(asked[:3]) == [-4, -3, -2]
     assert len(asked) == 4

@@ -66,7 +66,7 @@ def test_a_pre_vote_of_a_majority_makes_a_candidate_of_the_next_epoch() -> None:
     assert ready.node.epoch == EPOCH + 1
     assert ready.election is not None
     assert (ready.election.epoch, ready.election.voted) == (EPOCH + 1, key(1))
-    assert all(isinstance(one.body, VoteRequest) and not one.body.pre_vote for one in ready.requests)
+    assert all(isinstance(request.body, VoteRequest) and not request.body.pre_vote for request in ready.requests)
 
 
 def test_a_lost_pre_vote_raises_no_epoch() -> None:
@@ -123,7 +123,7 @@ def test_votes_of_a_majority_make_the_leader_on_disk_before_it_announces_itself(
     assert ready.election is not None
     assert (ready.election.epoch, ready.election.leader_id, ready.election.voted) == (EPOCH, 1, None)
     assert LeaderChanged(EPOCH, 1, 3) in ready.notices
-    assert sorted(one.destination.id for one in ready.requests) == [2, 3]
+    assert sorted(request.destination.id for request in ready.requests) == [2, 3]
 
 
 def test_a_candidate_follows_the_winner() -> None:
@@ -197,14 +197,14 @@ def test_a_leader_announces_itself_again_only_to_voters_that_do_not_fetch() -> N
 
     ready = tick(node, NOW_MS + 1000)
 
-    assert [one.destination.id for one in ready.requests] == [LEADER]
+    assert [request.destination.id for request in ready.requests] == [LEADER]
 
 
 def test_a_leader_that_resigns_names_the_longest_logs_first() -> None:
     """They are elected at once, one after the other."""
     ready = step(committed(), Resign(EPOCH), NOW_MS)
 
-    bodies = [one.body for one in ready.requests]
+    bodies = [request.body for request in ready.requests]
     assert all(isinstance(body, EndQuorumEpochRequest) for body in bodies)
     assert {body.successors for body in bodies if isinstance(body, EndQuorumEpochRequest)} == {
         (key(OTHER), key(LEADER))
@@ -217,7 +217,7 @@ def test_a_resigned_leader_notifies_each_voter_once_and_leaves_with_the_next_epo
     again = tick(replace(node, connections=node.connections.reset()), NOW_MS + 10)
     later = tick(node, NOW_MS + 2000).node
 
-    assert [one.destination.id for one in again.requests] == [LEADER]
+    assert [request.destination.id for request in again.requests] == [LEADER]
     assert later.epoch == EPOCH + 1
 
 

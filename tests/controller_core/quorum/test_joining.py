@@ -66,7 +66,7 @@ def following(one: Settings, known: VoterHistory, *, now_ms: int = DUE_MS) -> Re
 
 def bodies(ready: Ready) -> list[type]:
     """Return the kinds of requests that a step sends."""
-    return [type(one.body) for one in ready.requests]
+    return [type(request.body) for request in ready.requests]
 
 
 def fetched_voters(node: Node, voters: VoterSet, now_ms: int) -> Ready:
@@ -85,7 +85,7 @@ def test_a_controller_adds_itself_and_tries_again_until_it_is_a_voter() -> None:
     joined = fetched_voters(done.node, history(1, 2, 3, 4).voters, DUE_MS + 2001)
     later = respond(joined.node, LEADER, EMPTY, DUE_MS + 4000)
 
-    assert [one.body for one in asked.requests] == [ADD]
+    assert [request.body for request in asked.requests] == [ADD]
     assert (bodies(answered), bodies(again), bodies(done)) == ([FetchRequest], [AddRaftVoterRequest], [FetchRequest])
     assert joined.node.is_voter
     assert bodies(later) == [FetchRequest]
@@ -100,9 +100,9 @@ def test_a_controller_with_a_new_disk_removes_its_old_voter_and_then_joins() -> 
     without = fetched_voters(removed.node, history().voters, DUE_MS + 1)
     joins = respond(without.node, LEADER, EMPTY, DUE_MS + 2000)
 
-    assert [one.body for one in asked.requests] == [RemoveRaftVoterRequest(CLUSTER, old)]
+    assert [request.body for request in asked.requests] == [RemoveRaftVoterRequest(CLUSTER, old)]
     assert bodies(removed) == [FetchRequest]
-    assert [one.body for one in joins.requests] == [ADD]
+    assert [request.body for request in joins.requests] == [ADD]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_report_counts_as_a_fetch_and_fetches_follow() -> None:
     asked = following(moved(), history())
     done = respond(asked.node, LEADER, UpdateRaftVoterResponse(leadership=FROM_LEADER), DUE_MS + 1500)
 
-    assert [one.body for one in asked.requests] == [
+    assert [request.body for request in asked.requests] == [
         UpdateRaftVoterRequest(CLUSTER, EPOCH, key(1), endpoints(7), voter(1).kraft_versions)
     ]
     assert bodies(done) == [FetchRequest]
@@ -156,7 +156,7 @@ def test_a_report_to_a_deposed_leader_finds_the_new_one() -> None:
     known = Leadership(EPOCH + 1, OTHER, endpoints(OTHER)[0])
     found = respond(asked.node, LEADER, UpdateRaftVoterResponse(leadership=known), DUE_MS)
 
-    assert [(one.destination.id, type(one.body)) for one in found.requests] == [(OTHER, FetchRequest)]
+    assert [(request.destination.id, type(request.body)) for request in found.requests] == [(OTHER, FetchRequest)]
     assert found.node.epoch == EPOCH + 1
 
 
@@ -181,7 +181,9 @@ def test_a_static_voter_reports_itself_once_to_each_leader(error: ErrorCode) -> 
 
     assert bodies(asked) == [UpdateRaftVoterRequest]
     assert [bodies(one) for one in (done, later, much_later, elected)] == [[FetchRequest]] * 4
-    assert [(one.destination.id, type(one.body)) for one in again.requests] == [(OTHER, UpdateRaftVoterRequest)]
+    assert [(request.destination.id, type(request.body)) for request in again.requests] == [
+        (OTHER, UpdateRaftVoterRequest)
+    ]
 
 
 def test_a_voter_set_that_is_fetched_counts_at_once() -> None:
@@ -200,5 +202,5 @@ def test_a_leader_without_the_api_gets_fetches_at_once_and_no_more_reports() -> 
     later = respond(too_old.node, LEADER, EMPTY, DUE_MS + 1999)
     much_later = respond(later.node, LEADER, EMPTY, DUE_MS + 3998)
 
-    assert [(one.destination.id, type(one.body)) for one in too_old.requests] == [(LEADER, FetchRequest)]
+    assert [(request.destination.id, type(request.body)) for request in too_old.requests] == [(LEADER, FetchRequest)]
     assert [bodies(one) for one in (later, much_later)] == [[FetchRequest]] * 2

@@ -75,7 +75,7 @@ def test_many_observers_wait_for_the_end_of_the_pause_with_the_next_commits() ->
     assert (answered(again), answered(late), answered(before_end)) == ([], [], [])
     assert late.next_tick_ms == NOW_MS + 100 + PAUSE_MS
     assert answered(at_end) == [MANY[0], MANY[1]]
-    assert {one.body.read for one in at_end.replies if isinstance(one.body, FetchResponse)} == {
+    assert {reply.body.read for reply in at_end.replies if isinstance(reply.body, FetchResponse)} == {
         ReadRange(5, 6, 1024 * 1024)
     }
 

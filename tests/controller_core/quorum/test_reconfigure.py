@@ -206,9 +206,9 @@ def test_a_voter_reports_itself_to_each_new_leader_at_kraft_version_0() -> None:
     due = tick(replace(node, state=replace(node.state, fetch_due_ms=NOW_MS + 9000)), NOW_MS + 2000)  # type: ignore[type-var]
     too_old = respond(due.node, LEADER, FailedResponse(ErrorCode.UNSUPPORTED_VERSION), NOW_MS + 2001)
 
-    assert not any(isinstance(one.body, UpdateRaftVoterRequest) for one in ready.requests)
-    assert [type(one.body) for one in due.requests] == [UpdateRaftVoterRequest]
-    assert not any(isinstance(one.body, UpdateRaftVoterRequest) for one in too_old.requests)
+    assert not any(isinstance(request.body, UpdateRaftVoterRequest) for request in ready.requests)
+    assert [type(request.body) for request in due.requests] == [UpdateRaftVoterRequest]
+    assert not any(isinstance(request.body, UpdateRaftVoterRequest) for request in too_old.requests)
 
 
 def test_a_voter_whose_endpoints_changed_reports_them_at_kraft_version_1() -> None:
@@ -217,7 +217,7 @@ def test_a_voter_whose_endpoints_changed_reports_them_at_kraft_version_1() -> No
     moved = replace(node, settings=replace(node.settings, endpoints=endpoints(7)), connections=node.connections.reset())
     later = replace(moved, state=replace(moved.state, fetch_due_ms=NOW_MS + 9000))  # type: ignore[type-var]
 
-    assert [type(one.body) for one in tick(later, NOW_MS + 2000).requests] == [UpdateRaftVoterRequest]
+    assert [type(request.body) for request in tick(later, NOW_MS + 2000).requests] == [UpdateRaftVoterRequest]
 
 
 def joining(voters: VoterHistory) -> Ready:

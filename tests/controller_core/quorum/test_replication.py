@@ -219,7 +219,7 @@ def test_a_follower_whose_leader_does_not_answer_asks_others() -> None:
     failed = respond(node, LEADER, FailedResponse(ErrorCode.NETWORK_EXCEPTION))
     slow = tick(node, NOW_MS + node.settings.request_timeout_ms - 1)
 
-    assert [one.destination.id < 0 for one in failed.requests] == [True]
+    assert [request.destination.id < 0 for request in failed.requests] == [True]
     assert slow.requests == ()
     assert isinstance(failed.node.state, Follower)
 
@@ -230,7 +230,7 @@ def test_a_follower_learns_of_a_new_leader_from_any_response() -> None:
     ready = respond(follower(), LEADER, FetchResponse(ErrorCode.FENCED_LEADER_EPOCH, known))
 
     assert (ready.node.epoch, ready.node.leader_id) == (EPOCH + 1, OTHER)
-    assert [one.destination.id for one in ready.requests] == [OTHER]
+    assert [request.destination.id for request in ready.requests] == [OTHER]
 
 
 def test_a_refusal_without_news_backs_off() -> None:
@@ -305,7 +305,7 @@ def test_a_snapshot_that_the_leader_has_deleted_is_given_up() -> None:
     """The next Fetch names a later one."""
     ready = respond(fetching(), LEADER, FetchSnapshotResponse(ErrorCode.SNAPSHOT_NOT_FOUND, FROM_LEADER))
 
-    assert [type(one.body) for one in ready.requests] == [FetchRequest]
+    assert [type(request.body) for request in ready.requests] == [FetchRequest]
 
 
 def test_the_bootstrap_snapshot_is_not_served() -> None:
@@ -339,4 +339,4 @@ def test_a_leader_without_an_address_is_looked_for() -> None:
     ready = start(settings(), StoredElection(EPOCH, LEADER), LOG, known, 1, NOW_MS)
 
     assert ready.node.leader_id == LEADER
-    assert [one.destination.id < 0 for one in ready.requests] == [True]
+    assert [request.destination.id < 0 for request in ready.requests] == [True]

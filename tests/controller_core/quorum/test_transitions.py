@@ -228,8 +228,8 @@ def test_the_high_watermark_stays_known_until_the_node_leads() -> None:
     leading = respond(campaigning, OTHER, replace(YES, leadership=Leadership(EPOCH + 2)), LATER_MS + 2000).node
 
     nodes = (following, unattached_again, asking, campaigning, leading)
-    assert [type(one.state) for one in nodes] == [Follower, Unattached, Prospective, Candidate, Leader]
-    assert [one.high_watermark for one in nodes] == [3, 3, 3, 3, None]
+    assert [type(node.state) for node in nodes] == [Follower, Unattached, Prospective, Candidate, Leader]
+    assert [node.high_watermark for node in nodes] == [3, 3, 3, 3, None]
 
 
 def test_only_a_follower_has_another_node_as_its_leader() -> None:

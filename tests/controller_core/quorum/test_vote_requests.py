@@ -51,7 +51,7 @@ NO = replace(YES, granted=False)
 
 def asked(ready: Ready) -> list[int]:
     """Return the voters that are asked for a vote or pre-vote."""
-    return sorted(one.destination.id for one in ready.requests if isinstance(one.body, VoteRequest))
+    return sorted(request.destination.id for request in ready.requests if isinstance(request.body, VoteRequest))
 
 
 @pytest.mark.parametrize("pre_vote", [False, True])
@@ -219,7 +219,7 @@ def test_a_candidate_without_pre_votes_among_its_voters_asks_for_pre_votes_again
 def test_an_election_leaves_out_voters_without_an_address() -> None:
     """Their voter set entry has no endpoint on the quorum's listener; the others are asked."""
     node = prospective()
-    voters = [replace(one, endpoints=()) if one.key.id == OTHER else one for one in node.voters.voters]
+    voters = [replace(voter, endpoints=()) if voter.key.id == OTHER else voter for voter in node.voters.voters]
     history = node.history.from_snapshot(2, replace(node.voters, voters=tuple(voters)), 1)
     node = replace(node, history=history, connections=node.connections.reset())
 

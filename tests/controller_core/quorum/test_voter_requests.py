@@ -240,7 +240,7 @@ def test_a_removed_leader_ends_as_an_observer() -> None:
     resigned = step(node, Resign(EPOCH), NOW_MS).node
     ended = tick(resigned, NOW_MS + 2000).node
 
-    assert sorted(one.destination.id for one in ready.requests) == [LEADER, OTHER]
+    assert sorted(request.destination.id for request in ready.requests) == [LEADER, OTHER]
     assert [isinstance(one.state, Resigned) for one in (node, resigned)] == [True, True]
     assert (type(ended.state), ended.epoch, ended.is_voter) == (Unattached, EPOCH + 1, False)
 
@@ -261,9 +261,9 @@ def test_a_leader_with_new_endpoints_writes_them_in_its_first_batch() -> None:
     assert isinstance(operation, Appended)
     (record,) = (one for one in operation.batches[0].control if isinstance(one, VotersRecord))
     assert record.voters.endpoints(1) == endpoints(7)
-    assert [one.body.endpoints for one in ready.requests if isinstance(one.body, BeginQuorumEpochRequest)] == [
-        endpoints(7)
-    ] * 2
+    assert [
+        request.body.endpoints for request in ready.requests if isinstance(request.body, BeginQuorumEpochRequest)
+    ] == [endpoints(7)] * 2
 
 
 def test_a_leader_writes_no_voters_at_kraft_version_0() -> None:

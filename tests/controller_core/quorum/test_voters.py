@@ -44,14 +44,14 @@ def test_majorities_before_and_after_one_change_overlap(voters: VoterSet, key: R
     changed = voters.add(Voter(key)) or voters.remove(key) or voters
 
     assert voters.overlaps(changed)
-    assert all(one & other for one in majorities(voters) for other in majorities(changed))
+    assert all(majority & other for majority in majorities(voters) for other in majorities(changed))
 
 
 @given(SETS, SETS)
 def test_sets_that_overlap_by_the_rule_have_no_disjoint_majorities(voters: VoterSet, others: VoterSet) -> None:
     """The rule is on the safe side; replacing one voter of one is the exception that no single change makes."""
     if voters.overlaps(others) and min(len(voters), len(others)) > 1 and voters.keys & others.keys:
-        disjoint = [1 for one in majorities(voters) for other in majorities(others) if not one & other]
+        disjoint = [1 for majority in majorities(voters) for other in majorities(others) if not majority & other]
         came_and_left = len(voters.keys - others.keys) + len(others.keys - voters.keys)
         assert not disjoint or came_and_left == 2
 

@@ -42,7 +42,7 @@ def test_replicas_are_in_different_racks_as_long_as_there_are_any(
 
     placed = place_striped(found, partitions, factor, seed=seed).tolist()
 
-    assert all(len({rack_of[one] for one in replicas}) == min(factor, len(racks)) for replicas in placed)
+    assert all(len({rack_of[replica] for replica in replicas}) == min(factor, len(racks)) for replicas in placed)
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ async def test_denials_are_logged_with_their_reason_and_what_is_allowed_at_debug
         for name in ("x", "secret"):
             guard.judge(context(), OnName(Operation.READ, TOPIC, name), quiet=False)
 
-    assert [(one.levelname, one.message, vars(one)["resource"]) for one in caplog.records] == [
+    assert [(record.levelname, record.message, vars(record)["resource"]) for record in caplog.records] == [
         ("DEBUG", "Allowed operation", "TOPIC:x"),
         ("INFO", "Denied operation", "TOPIC:secret"),
     ]

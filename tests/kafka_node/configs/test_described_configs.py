@@ -81,7 +81,7 @@ def test_secrets_and_names_of_an_unknown_type_are_not_shown(name: str) -> None:
     entry = broker_entry(name, FILE, ())
 
     assert entry.is_sensitive
-    assert (entry.value, {one.value for one in entry.synonyms} - {None}) == (None, set())
+    assert (entry.value, {synonym.value for synonym in entry.synonyms} - {None}) == (None, set())
 
 
 def test_only_settings_that_may_change_while_the_node_runs_are_writable() -> None:

@@ -77,13 +77,13 @@ def by_codec(key: ApiKey, version: int, data: bytes) -> Any:
 
 def assert_same(expected: Any, actual: Any) -> None:
     """Compare shape, type and values of every column."""
-    for each in fields(expected):
-        one, other = getattr(expected, each.name), getattr(actual, each.name)
+    for field in fields(expected):
+        one, other = getattr(expected, field.name), getattr(actual, field.name)
         if isinstance(one, np.ndarray):
-            assert (one.dtype, one.shape) == (other.dtype, other.shape), each.name
-            assert one.tolist() == other.tolist(), each.name
+            assert (one.dtype, one.shape) == (other.dtype, other.shape), field.name
+            assert one.tolist() == other.tolist(), field.name
         else:
-            assert one == other, each.name
+            assert one == other, field.name
 
 
 @pytest.mark.parametrize(("key", "version"), CASES)
@@ -187,7 +187,10 @@ def test_a_request_from_columns_equals_the_codecs(version: int) -> None:
     @given(TOPICS, st.sampled_from([offsets.LATEST, offsets.EARLIEST]))
     def hold(topics: list[tuple[str, list[int]]], timestamp: int) -> None:
         requested = [
-            {"name": name, "partitions": [{"partition_index": one, "timestamp": timestamp} for one in partitions]}
+            {
+                "name": name,
+                "partitions": [{"partition_index": partition, "timestamp": timestamp} for partition in partitions],
+            }
             for name, partitions in topics
         ]
         expected = codec.encode("ListOffsetsRequest", version, {"replica_id": -1, "topics": requested})
@@ -197,7 +200,7 @@ def test_a_request_from_columns_equals_the_codecs(version: int) -> None:
                 version,
                 [name for name, _ in topics],
                 np.array([len(partitions) for _, partitions in topics], np.int64),
-                np.array([one for _, partitions in topics for one in partitions], np.int32),
+                np.array([partition for _, partitions in topics for partition in partitions], np.int32),
                 timestamp,
             )
             == expected

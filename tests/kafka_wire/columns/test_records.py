@@ -54,10 +54,10 @@ def bodies(
     fields = schema.definition(message, version).fields
     body = st.fixed_dictionaries(
         {
-            one.key: values_of(one, sizes)
-            if version in one.versions
-            else st.just([] if one.default == () else one.default)
-            for one in fields
+            field.key: values_of(field, sizes)
+            if version in field.versions
+            else st.just([] if field.default == () else field.default)
+            for field in fields
         }
     )
     return st.lists(body, min_size=1, max_size=most)
@@ -228,7 +228,9 @@ def test_a_large_batch_is_read_in_parts(most: int, compression: Compression) -> 
 
 def part_offsets(part: DecodedRecords) -> list[int]:
     """Return the offsets of all records."""
-    return sorted([*(int(one) for offsets, _ in part.columns for one in offsets), *(one.offset for one in part.others)])
+    return sorted(
+        [*(int(offset) for offsets, _ in part.columns for offset in offsets), *(one.offset for one in part.others)]
+    )
 
 
 @pytest.mark.parametrize("most", [1, 2, 9])

@@ -42,7 +42,7 @@ def test_large_records_are_sent_without_a_copy(version: int) -> None:
     response = fetch.encode_response(version, 7, body_with(RECORDS, b"small", view, None))
 
     assert isinstance(response, FileResponse)
-    assert [one for one in response.pieces if one is RECORDS or one is view] == [RECORDS, view]
+    assert [piece for piece in response.pieces if piece is RECORDS or piece is view] == [RECORDS, view]
     joined = b"".join(response.pieces)
     assert joined == codec.encode_response(ApiKey.FETCH, version, 7, body_with(RECORDS, b"small", RECORDS, None))
 
@@ -58,7 +58,7 @@ def test_slices_of_files_are_announced_with_their_length(version: int, tmp_path:
 
     assert isinstance(response, FileResponse)
     assert (len(response), response.own_bytes) == (len(expected), len(expected) - 20)
-    assert b"".join(RECORDS[10:30] if one is part else one for one in response.pieces) == expected
+    assert b"".join(RECORDS[10:30] if piece is part else piece for piece in response.pieces) == expected
 
 
 @pytest.mark.parametrize("records", ["text", 5], ids=["text", "number"])

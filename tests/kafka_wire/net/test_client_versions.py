@@ -22,7 +22,7 @@ async def test_versions_are_requested_once_and_first(start_server, open_connecti
     connection = await open_connection((await start_server(broker)).port)
     responses = await asyncio.gather(*(connection.call(ApiKey.DESCRIBE_CLUSTER, {}) for _ in range(3)))
 
-    assert [one["cluster_id"] for one in responses] == ["version 1"] * 3
+    assert [response["cluster_id"] for response in responses] == ["version 1"] * 3
     assert broker.seen == [(ApiKey.API_VERSIONS, HIGHEST), *[(ApiKey.DESCRIBE_CLUSTER, 1)] * 3]
 
 

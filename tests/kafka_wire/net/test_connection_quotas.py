@@ -28,7 +28,7 @@ async def test_connections_of_an_address_are_limited_over_all_listeners(start_se
     await kept[0].close()
     await until(lambda: quotas.connection_count == 1)
     assert await is_served(await connect(servers[1]))
-    reasons = [one.reason for one in caplog.records if hasattr(one, "reason")]
+    reasons = [record.reason for record in caplog.records if hasattr(record, "reason")]
     assert (
         reasons == ["the address has 2 connections, the limit is 2"] * 2
     )  # one warning for each listener and interval

@@ -190,7 +190,7 @@ async def test_a_truncated_file_closes_the_connection(segment, start_server, con
     await peer.send_frame(wanted(1, (0, 300_000)))
 
     assert len(await peer.reader.read()) < 300_000
-    (reason,) = [one.reason for one in caplog.records if hasattr(one, "reason")]
+    (reason,) = [record.reason for record in caplog.records if hasattr(record, "reason")]
     assert reason == "Failed to read segment at byte offset 1000: the file was truncated."
     assert server.held_bytes == 0
 
@@ -210,7 +210,7 @@ async def test_what_was_cut_and_written_again_is_not_sent(segment, start_server,
 
     assert len(received) < len(whole)
     assert received == whole[: len(received)]
-    (reason,) = [one.reason for one in caplog.records if hasattr(one, "reason")]
+    (reason,) = [record.reason for record in caplog.records if hasattr(record, "reason")]
     assert reason.endswith("the file was truncated.")
 
     later = await connect(server)
@@ -260,7 +260,7 @@ async def test_a_failed_disk_closes_the_connection(segment, start_server, connec
     await peer.send_frame(wanted(1, (0, 300_000)))
 
     assert len(await peer.reader.read()) == 2 * SIZE_BYTES  # the size of the response, and its correlation id
-    (reason,) = [one.reason for one in caplog.records if hasattr(one, "reason")]
+    (reason,) = [record.reason for record in caplog.records if hasattr(record, "reason")]
     assert reason == "Failed to read segment at byte offset 0: Input/output error."
 
 

@@ -188,7 +188,7 @@ async def test_a_client_authenticates_again_before_its_session_ends(start_listen
     connection = await Connection.open("127.0.0.1", server.port, client_id="tests", sasl=sasl)
     for _ in range(3 * lifetime_ms // step_ms):
         responses = await asyncio.gather(*(connection.call(ApiKey.METADATA, METADATA) for _ in range(3)))
-        assert [one["cluster_id"] for one in responses] == ["User:alice"] * 3
+        assert [response["cluster_id"] for response in responses] == ["User:alice"] * 3
         now_s += step_ms / 1000
     server.users.passwords[ALICE] = "changed"
     ahead_s = now_s - real_time() + lifetime_ms / 1000

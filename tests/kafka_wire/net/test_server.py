@@ -272,7 +272,7 @@ async def test_a_handler_may_close_the_connection_for_a_reason(start_server, con
     await peer.send_frame(request(1))
 
     assert await peer.is_closed_by_server()
-    assert [(one.levelname, one.reason) for one in caplog.records if "reason" in vars(one)] == [
+    assert [(record.levelname, record.reason) for record in caplog.records if "reason" in vars(record)] == [
         ("INFO", "no broker is left")
     ]
 

@@ -26,7 +26,7 @@ class SaslJudge:
         """Send a command, and return its result; raises JavaRefusedError."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        encoded = (one.encode() if isinstance(one, str) else one for one in arguments)
+        encoded = (argument.encode() if isinstance(argument, str) else argument for argument in arguments)
         self._process.stdin.write(" ".join([command, *("x" + one.hex() for one in encoded)]) + "\n")
         self._process.stdin.flush()
         reply = self._process.stdout.readline().rstrip("\n")

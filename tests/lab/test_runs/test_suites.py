@@ -84,8 +84,8 @@ def _files_of(part: Part) -> set[Path]:
 
 
 def _takes(arguments: Sequence[str], path: Path) -> bool:
-    ignored = [ROOT / one.removeprefix("--ignore=") for one in arguments if one.startswith("--ignore=")]
-    chosen = [ROOT / one for one in arguments if not one.startswith("--")]
+    ignored = [ROOT / argument.removeprefix("--ignore=") for argument in arguments if argument.startswith("--ignore=")]
+    chosen = [ROOT / argument for argument in arguments if not argument.startswith("--")]
     return _below(path, chosen) and not _below(path, ignored)
 
 

@@ -68,7 +68,7 @@ def test_the_page_counts_what_passes_and_names_the_reason_of_the_rest() -> None:
     """A case that neither passes nor has a reason is open."""
     passed, failed = Outcome(Status.PASSED), Outcome(Status.FAILED, "no")
     name, cases = "PlaintextConsumerTest", ["testAsyncConsumerSeek", "testClassicConsumerSeek", "testHeaders"]
-    kafka = {Case(name, each): passed for each in cases[1:]}
+    kafka = {Case(name, case): passed for case in cases[1:]}
     light = {Case(name, cases[1]): passed, Case(name, cases[2]): failed}
 
     page = render({name: cases}, kafka, light)

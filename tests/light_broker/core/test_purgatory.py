@@ -133,7 +133,7 @@ def test_each_operation_completes_once_or_is_cancelled(steps: list[tuple]) -> No
                     cancelled.add(index)
     purgatory.expire(now_ms + 1_000)
 
-    assert [len(each.completions) for each in operations] == [
+    assert [len(operation.completions) for operation in operations] == [
         int(index not in cancelled) for index in range(len(operations))
     ]
     assert (len(purgatory), purgatory._by_key, purgatory.next_deadline_ms) == (0, {}, None)

@@ -122,7 +122,7 @@ class Cluster:
     def _produce(self) -> None:
         if self.scheduler.now_ms > FAULTS_MS + HEALED_MS // 2:
             return
-        leaders = [each for each in self.replicas.values() if each.is_alive and each.leader is not None]
+        leaders = [replica for replica in self.replicas.values() if replica.is_alive and replica.leader is not None]
         if leaders:
             leader = self.scheduler.random.choice(leaders)
             waiting = leader.produce(len(self.produces), self.scheduler.now_ms, PRODUCE_TIMEOUT_MS)

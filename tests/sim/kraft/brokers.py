@@ -156,7 +156,7 @@ class ModelBroker:
             (Endpoint("PLAINTEXT", f"host{self.id}", 9_092, "PLAINTEXT"),),
             None,
             FEATURES,
-            tuple(one for one in self.directories if one not in self.failed),
+            tuple(directory for directory in self.directories if directory not in self.failed),
             process.previous_epoch,
         )
 
@@ -247,12 +247,14 @@ class ModelBroker:
     def _isr_changes(self, image: MetadataImage) -> list[events.IsrChange]:
         changes = []
         for topic in image.topics.values():
-            for one in topic.partitions.values():
-                if one.leader == self.id and (isr := self._wanted_isr(image, one)) != one.isr:
+            for partition in topic.partitions.values():
+                if partition.leader == self.id and (isr := self._wanted_isr(image, partition)) != partition.isr:
                     epochs = tuple(image.brokers[member].broker_epoch for member in isr)
-                    name = TopicPartition(topic.name, one.partition_id)
+                    name = TopicPartition(topic.name, partition.partition_id)
                     changes.append(
-                        events.IsrChange(name, one.leader_epoch, isr, one.partition_epoch, isr_epochs=epochs)
+                        events.IsrChange(
+                            name, partition.leader_epoch, isr, partition.partition_epoch, isr_epochs=epochs
+                        )
                     )
         return changes
 
@@ -260,12 +262,12 @@ class ModelBroker:
         """Return the replicas that follow: all that run, but for one now and then which is slow."""
         cluster = self._cluster
         able = [
-            one
-            for one in partition.replicas
-            if one in image.brokers
-            and not image.brokers[one].fenced
-            and not image.brokers[one].in_controlled_shutdown
-            and (one == self.id or cluster.brokers[one].is_in_service)
+            replica
+            for replica in partition.replicas
+            if replica in image.brokers
+            and not image.brokers[replica].fenced
+            and not image.brokers[replica].in_controlled_shutdown
+            and (replica == self.id or cluster.brokers[replica].is_in_service)
         ]
         if cluster.faults.is_on and len(able) > 1 and cluster.scheduler.random.random() < 0.1:
             slow = cluster.scheduler.random.choice(able)
@@ -276,10 +278,10 @@ class ModelBroker:
         """Return the replicas of this broker without a directory, and a directory for each."""
         found = {}
         for topic in image.topics.values():
-            for one in topic.partitions.values():
-                places = zip(one.replicas, one.directories, strict=False)
+            for partition in topic.partitions.values():
+                places = zip(partition.replicas, partition.directories, strict=False)
                 if (self.id, UNASSIGNED_DIRECTORY) in places:
-                    name = TopicPartition(topic.name, one.partition_id)
+                    name = TopicPartition(topic.name, partition.partition_id)
                     found[name] = self._cluster.scheduler.random.choice(self.directories)
         return found
 

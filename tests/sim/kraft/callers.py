@@ -141,7 +141,9 @@ class Callers:
     def _unregister(self) -> None:
         image = self._cluster.metadata.image
         dead = [
-            one for one in self._brokers() if image.brokers[one].fenced and self._cluster.brokers[one].process is None
+            broker
+            for broker in self._brokers()
+            if image.brokers[broker].fenced and self._cluster.brokers[broker].process is None
         ]
         if dead:
             self.submit(events.UnregisterBroker(self._random.choice(dead)))

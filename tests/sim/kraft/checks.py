@@ -93,7 +93,11 @@ class MetadataChecks:
             assert batch.base_offset == self.log.end_offset, batch
             assert batch.epoch >= self.log.epoch, ("C5", batch, self.log.epoch)
             (decoded,) = decode_batches(encode_log(batch, 0))
-            found = [] if batch.control else [decode_record(one.value or b"", one.offset) for one in decoded.records]
+            found = (
+                []
+                if batch.control
+                else [decode_record(record.value or b"", record.offset) for record in decoded.records]
+            )
             self._follow(batch, found)
 
     def _follow(self, batch: Batch, found: Sequence[MetadataRecord]) -> None:
@@ -157,8 +161,8 @@ class MetadataChecks:
         if known is None or known.incarnation_id == record.incarnation_id or not new.is_elr_enabled:
             return
         if self.clean_epochs[record.incarnation_id] != known.broker_epoch:
-            for one in partitions(new):
-                assert record.broker_id not in (one.eligible_leader_replicas or ()), ("C20", record, one)
+            for partition in partitions(new):
+                assert record.broker_id not in (partition.eligible_leader_replicas or ()), ("C20", record, partition)
 
     # Controllers
 
@@ -224,11 +228,11 @@ class MetadataChecks:
             if known.broker_epoch != process.epoch:
                 return False
         return all(
-            one.leader >= 0
-            and set(one.isr) == set(one.replicas)
-            and not one.adding_replicas
-            and not one.removing_replicas
-            for one in partitions(image)
+            partition.leader >= 0
+            and set(partition.isr) == set(partition.replicas)
+            and not partition.adding_replicas
+            and not partition.removing_replicas
+            for partition in partitions(image)
         )
 
     def settled(self) -> None:
@@ -264,7 +268,7 @@ def empty_cluster() -> Cluster:
 
 def check_image(image: MetadataImage, cluster: Cluster, host: int) -> None:
     """C15: compare what an image and a controller's state both have."""
-    brokers = {one.id: broker_record(one) for one in cluster.brokers.values()}
+    brokers = {broker.id: broker_record(broker) for broker in cluster.brokers.values()}
     assert image.brokers == brokers, ("C15", host, image.brokers, brokers)
     levels = {name: record.feature_level for name, record in image.features.items()}
     assert levels == cluster.features, ("C15", host, levels, cluster.features)

@@ -61,7 +61,11 @@ class KRaftCluster(Cluster):
 
     def active(self) -> ControllerHost | None:
         """Return the host of the active controller of the latest term."""
-        found = [one for one in self.controllers if one.controller is not None and one.controller.is_active]
+        found = [
+            controller
+            for controller in self.controllers
+            if controller.controller is not None and controller.controller.is_active
+        ]
         return max(found, key=lambda one: one.node.epoch if one.node else 0, default=None)
 
     def controller_after(self, node_id: int) -> int:
@@ -190,9 +194,12 @@ class KRaftCluster(Cluster):
         if active is None or active.controller is None or active.node is None:
             return False
         end_offset = active.node.log.end_offset
-        if any(one.controller is None or one.controller.committed.end_offset != end_offset for one in self.controllers):
+        if any(
+            controller.controller is None or controller.controller.committed.end_offset != end_offset
+            for controller in self.controllers
+        ):
             return False
-        if any(one.view.end_offset != end_offset for one in self.brokers.values()):
+        if any(broker.view.end_offset != end_offset for broker in self.brokers.values()):
             return False
         return self.metadata.is_whole()
 

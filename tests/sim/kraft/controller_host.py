@@ -166,8 +166,8 @@ class ControllerHost(Host):
             done(answer)
 
     def _end_waits(self, *, is_committed: bool, below: int | None = None) -> None:
-        ended = [one for one in self._waits if below is None or one.offset < below]
-        self._waits = [one for one in self._waits if one not in ended]
+        ended = [wait for wait in self._waits if below is None or wait.offset < below]
+        self._waits = [wait for wait in self._waits if wait not in ended]
         for one in ended:
             resume = one.resume
             assert resume is not None, one
@@ -229,4 +229,4 @@ class ControllerHost(Host):
         committed = self.controller.committed
         if committed.transaction is not None or committed.image.metadata_version is None:
             return None
-        return next((one for one in batches if one.end_offset == committed.end_offset), None)
+        return next((batch for batch in batches if batch.end_offset == committed.end_offset), None)

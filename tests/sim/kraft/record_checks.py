@@ -26,7 +26,7 @@ def check_record(before: MetadataLog, after: MetadataLog, record: MetadataRecord
         case records.BrokerRegistrationChangeRecord():
             _leads_nothing_while_fenced(new, record.broker_id, was_fenced=old.brokers[record.broker_id].fenced)
         case records.UnregisterBrokerRecord():
-            led = [one for one in _partitions(new) if one.leader == record.broker_id]
+            led = [partition for partition in _partitions(new) if partition.leader == record.broker_id]
             assert led == [], ("C17", record, led)
         case records.ProducerIdsRecord():
             first = 0 if old.producer_ids is None else old.producer_ids.next_producer_id
@@ -44,7 +44,7 @@ def check_record(before: MetadataLog, after: MetadataLog, record: MetadataRecord
 
 
 def _partitions(image: MetadataImage) -> list[PartitionRecord]:
-    return [one for topic in image.topics.values() for one in topic.partitions.values()]
+    return [partition for topic in image.topics.values() for partition in topic.partitions.values()]
 
 
 def _leads_nothing_while_fenced(image: MetadataImage, broker: int, *, was_fenced: bool) -> None:
@@ -52,10 +52,10 @@ def _leads_nothing_while_fenced(image: MetadataImage, broker: int, *, was_fenced
     known = image.brokers[broker]
     if not known.fenced:
         return
-    for one in _partitions(image):
-        assert one.leader != broker, ("C17", one)
-        stays = one.isr == (broker,) and (was_fenced or not image.is_elr_enabled)
-        assert broker not in one.isr or stays, ("C17", one)
+    for partition in _partitions(image):
+        assert partition.leader != broker, ("C17", partition)
+        stays = partition.isr == (broker,) and (was_fenced or not image.is_elr_enabled)
+        assert broker not in partition.isr or stays, ("C17", partition)
 
 
 def _check_partition(old: MetadataImage, new: MetadataImage, record: Changed) -> None:

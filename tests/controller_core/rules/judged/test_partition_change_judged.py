@@ -93,7 +93,7 @@ def generated_case(source: random.Random, group: Group) -> Case:
         adding = tuple(source.sample(rest, source.randint(0, len(rest))))
         if adding or removing:
             running = Move(replicas, adding, removing)
-    directories = tuple(source.choice([UUID(int=HIGH + one)] * 4 + [UNASSIGNED_DIRECTORY]) for one in replicas)
+    directories = tuple(source.choice([UUID(int=HIGH + replica)] * 4 + [UNASSIGNED_DIRECTORY]) for replica in replicas)
     if group.version < DIRECTORIES_SINCE:
         directories = (MIGRATING_DIRECTORY,) * len(replicas)
     case = Case(

@@ -36,7 +36,7 @@ def test_placement_is_kafkas(kraft_judge: Judge) -> None:
         cases.append((brokers, source.randint(1, 60), source.randint(1, min(count + 1, 5)), source.getrandbits(48)))
     asked = [
         {
-            "brokers": [{"id": one.id, "rack": one.rack, "fenced": one.is_fenced} for one in brokers],
+            "brokers": [{"id": broker.id, "rack": broker.rack, "fenced": broker.is_fenced} for broker in brokers],
             "partitions": partitions,
             "factor": factor,
             "seed": seed,

@@ -94,7 +94,7 @@ async def test_invalid_isr_change_does_not_affect_other_partitions(others: dict[
 
     partitions = only(await call(started, ApiKey.ALTER_PARTITION, requested), "topics")["partitions"]
 
-    assert [(one["partition_index"], one["error_code"]) for one in partitions] == [
+    assert [(partition["partition_index"], partition["error_code"]) for partition in partitions] == [
         (bad["partition"], code),
         (0, ErrorCode.NONE),
     ]

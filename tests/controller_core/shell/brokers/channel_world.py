@@ -69,5 +69,5 @@ Start = Callable[[], Awaitable[FakeBroker]]
 def stop(to: int, *partitions: int, delete: bool = True) -> SendStopReplica:
     """A StopReplica of partitions of orders."""
     return SendStopReplica(
-        to, tuple(TopicPartition("orders", one) for one in partitions), (-2,) * len(partitions), delete
+        to, tuple(TopicPartition("orders", partition) for partition in partitions), (-2,) * len(partitions), delete
     )

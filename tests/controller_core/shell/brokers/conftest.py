@@ -21,8 +21,8 @@ async def start() -> AsyncIterator[Start]:
         return brokers[-1]
 
     yield started
-    for each in brokers:
-        await each.close()
+    for broker in brokers:
+        await broker.close()
 
 
 @pytest.fixture
@@ -33,6 +33,6 @@ async def world(start: Start, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
     world = World(await start(), await start())
     yield world
     await world.channels.close()
-    for each in world.brokers:
-        await each.close()
+    for broker in world.brokers:
+        await broker.close()
     await check_no_task_remains()

@@ -49,7 +49,7 @@ async def test_every_request_carries_the_epoch_of_the_broker_it_goes_to(world: W
     await world.send(metadata(world.cluster), stop(1, 0), lead(world.cluster, 2))
     await world.channels.idle(PATIENCE_MS)
 
-    epochs = [{body["broker_epoch"] for _, body in each.taken} for each in world.brokers]
+    epochs = [{body["broker_epoch"] for _, body in broker.taken} for broker in world.brokers]
     assert epochs == [{101}, {102}]
 
 

@@ -337,4 +337,4 @@ async def test_many_oversized_requests_are_logged_once(
         await send_beginning(client, USUAL_BYTES + 1, ApiKey.CREATE_TOPICS)
         assert await client.is_closed_by_server()
 
-    assert len([one for one in caplog.records if one.levelname == "WARNING"]) == 1
+    assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 1

@@ -75,7 +75,7 @@ class SharedLog:
 
     def elect(self, node_id: int | None) -> None:
         """Begin an epoch; what the leader before has not committed is truncated."""
-        self.batches = [one for one in self.batches if one.end_offset <= self.high_watermark]
+        self.batches = [batch for batch in self.batches if batch.end_offset <= self.high_watermark]
         self.epoch += 1
         self.leader_id = node_id
         for member in self.members.values():

@@ -223,7 +223,7 @@ async def test_a_leader_changes_the_isr_and_replicas_are_assigned_to_directories
     )
 
     results = [topic["partitions"][0] for topic in altered["topics"]]
-    assert [one["error_code"] for one in results] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID]
+    assert [result["error_code"] for result in results] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID]
     assert results[0]["isr"] == [1]
     noted = assigned["directories"][0]["topics"]
     assert [one["partitions"][0]["error_code"] for one in noted] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID]

@@ -56,7 +56,7 @@ async def test_a_controller_loads_its_snapshot_when_it_starts_again(member: Memb
     assert list(before.topic_ids) == ["orders"]
     folder = member.folder / "__cluster_metadata-0"
     needed = machine.controller.committed.end_offset
-    await until(lambda: any(one.offset >= needed for one in list_snapshots(folder)))
+    await until(lambda: any(snapshot.offset >= needed for snapshot in list_snapshots(folder)))
     await member.crash()
     again = await started(member)
 
@@ -73,7 +73,7 @@ async def test_a_controller_registers_itself(member: Member) -> None:
     await until(lambda: 1 in machine.controller.committed_image.controllers)
     record = machine.controller.committed_image.controllers[1]
 
-    assert [(one.name, one.port) for one in record.end_points] == [
-        (one.listener, one.port) for one in member.settings.listeners
+    assert [(endpoint.name, endpoint.port) for endpoint in record.end_points] == [
+        (listener.listener, listener.port) for listener in member.settings.listeners
     ]
-    assert {one.name for one in record.features} >= {"metadata.version", "kraft.version"}
+    assert {feature.name for feature in record.features} >= {"metadata.version", "kraft.version"}

@@ -84,7 +84,9 @@ async def test_what_an_election_sends_is_compiled_before_the_node_starts(
 async def test_a_voter_keeps_connections_to_the_other_voters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """P6. Without them the next election would begin with name resolution, handshakes and the exchange of versions."""
     connected: set[int] = set()
-    monkeypatch.setattr(Peers, "connect", lambda _, destinations: connected.update(one.id for one in destinations))
+    monkeypatch.setattr(
+        Peers, "connect", lambda _, destinations: connected.update(destination.id for destination in destinations)
+    )
     member = members(tmp_path, 3)[0]
     member.start()
     await until(lambda: bool(connected))
@@ -298,7 +300,7 @@ async def test_old_snapshots_and_the_log_below_them_are_deleted_at_each_interval
 
     assert kept == [Path(snapshot_path(ends[-1])).name]
     assert member.node is not None
-    assert [one.id for one in member.node.log.snapshots] == [ends[-1]]
+    assert [snapshot.id for snapshot in member.node.log.snapshots] == [ends[-1]]
     await member.crash()
 
 

@@ -118,7 +118,9 @@ def test_the_directory_id_of_the_vote_is_a_label(node: Node, voted: str) -> None
     metrics = RaftMetrics(registry)
     metrics.update(nodes.candidate())
     metrics.update(node)
-    found = [one for each in registry.collect() for one in each.samples if one.name.endswith("vote_directory_id")]
+    found = [
+        sample for each in registry.collect() for sample in each.samples if sample.name.endswith("vote_directory_id")
+    ]
 
     assert voted_directory_id(node) == voted
     assert [(one.labels, one.value) for one in found] == [({"directory_id": voted}, 1)]

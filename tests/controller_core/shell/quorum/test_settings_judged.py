@@ -89,8 +89,8 @@ def test_kafka_reads_the_same_addresses_from_files_that_are_accepted(judge: Stor
         with case(values):
             read = read_settings(values).settings
             lines = [
-                f"{one.listener} {one.security_protocol} {one.host or 'null'} {one.port}"
-                for one in read.advertised_listeners
+                f"{listener.listener} {listener.security_protocol} {listener.host or 'null'} {listener.port}"
+                for listener in read.advertised_listeners
             ]
 
             assert "\n".join([*lines, str(read.metadata_log_directory), ""]) == judge.settings(values).output

@@ -200,7 +200,7 @@ def test_a_request_for_another_topic_is_refused() -> None:
 )
 def test_a_snapshot_of_another_partition_is_unknown_in_that_partition(partitions: list[int], expected: Body) -> None:
     """KafkaRaftClientSnapshotTest.testFetchSnapshotRequestUnknownPartition; without exactly one partition the request is invalid."""
-    request = {"topics": [{"name": "other", "partitions": [{"partition": one} for one in partitions]}]}
+    request = {"topics": [{"name": "other", "partitions": [{"partition": partition} for partition in partitions]}]}
     body = wrong_topic_body(ApiKey.FETCH_SNAPSHOT, request)
 
     assert body == expected

@@ -84,7 +84,7 @@ class FakeZooKeeper:
         """Names of a znode's children."""
         start = f"{path.rstrip('/')}/"
         return sorted(
-            name for each in self.znodes if each.startswith(start) and "/" not in (name := each[len(start) :])
+            name for znode in self.znodes if znode.startswith(start) and "/" not in (name := znode[len(start) :])
         )
 
     # Writes of other processes: synchronous, and not listed in `lines`.

@@ -87,7 +87,7 @@ class World(OtherProcesses):
 
     def tree(self, path: str) -> list[str]:
         """Print a znode and its descendants."""
-        found = sorted(each for each in self.server.znodes if each == path or each.startswith(f"{path}/"))
+        found = sorted(znode for znode in self.server.znodes if znode == path or znode.startswith(f"{path}/"))
         return [f"{each} {data_text(self.server.at(each).data)}" for each in found] or [f"{path} is not there"]
 
     async def _commit(self, changes: list[Change], event: TopicsRead) -> list[str]:

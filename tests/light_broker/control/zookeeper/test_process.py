@@ -94,7 +94,7 @@ async def test_a_caller_without_cluster_action_is_no_controller(
         answers = await send_topic(node, "orders")
 
         assert process.broker.view.topics == {}
-    assert [each["error_code"] for each in answers] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 2
+    assert [answer["error_code"] for answer in answers] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 2
 
 
 async def test_a_super_user_is_a_controller(zookeeper: ZooKeeperServer, chroot: str, tmp_path: Path) -> None:
@@ -103,4 +103,4 @@ async def test_a_super_user_is_a_controller(zookeeper: ZooKeeperServer, chroot: 
     async with standalone(tmp_path, settings) as process, client_of(process) as node:
         answers = await send_topic(node, "orders")
 
-    assert [each["error_code"] for each in answers] == [ErrorCode.NONE] * 2
+    assert [answer["error_code"] for answer in answers] == [ErrorCode.NONE] * 2

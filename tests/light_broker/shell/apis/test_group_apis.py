@@ -237,7 +237,8 @@ async def test_offsets_of_missing_topics_and_partitions_are_refused(tmp_path: Pa
 
         def topic(name: str, *partitions: int) -> Body:
             offsets = [
-                {"partition_index": each, "committed_offset": 5, "committed_metadata": ""} for each in partitions
+                {"partition_index": partition, "committed_offset": 5, "committed_metadata": ""}
+                for partition in partitions
             ]
             return {"name": name, "partitions": offsets}
 

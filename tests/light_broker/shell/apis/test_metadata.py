@@ -37,8 +37,8 @@ async def test_all_topics_are_described_to_a_request_without_a_list() -> None:
     """Null; in version 0 an empty list. An empty list of later versions is for the brokers only."""
     view = view_of(ORDERS, topic_view("events", number=2))
 
-    assert [each["name"] for each in await topics(view, topics=None)] == ["orders", "events"]
-    assert [each["name"] for each in await topics(view, 0, topics=[])] == ["orders", "events"]
+    assert [topic["name"] for topic in await topics(view, topics=None)] == ["orders", "events"]
+    assert [topic["name"] for topic in await topics(view, 0, topics=[])] == ["orders", "events"]
     assert await topics(view, topics=[]) == []
 
 

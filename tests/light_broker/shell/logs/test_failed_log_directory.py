@@ -50,13 +50,15 @@ async def with_logs(logs: LogManager) -> tuple[LogDirectory, LogDirectory]:
         await logs.create(each, TOPIC_ID)
     failed = logs.directory(ORDERS)
     assert failed is not None
-    return failed, next(each for each in logs.directories if each is not failed)
+    return failed, next(directory for directory in logs.directories if directory is not failed)
 
 
 def check_that_one_is_offline(managed: Managed, logs: LogManager, failed: LogDirectory, other: LogDirectory) -> None:
     """Its partitions are reported once, and those of the other one are served."""
     gone, served = [sorted(path.name for path in one.path.glob("orders-*")) for one in (failed, other)]
-    assert [(each.path, sorted(map(str, each.partitions))) for each in managed.failures] == [(failed.path, gone)]
+    assert [(failure.path, sorted(map(str, failure.partitions))) for failure in managed.failures] == [
+        (failed.path, gone)
+    ]
     assert managed.failures[0].directory_id == failed.directory_id
     assert sorted(str(each) for each in PARTITIONS if logs.offline_reason(each) is not None) == gone
     assert sorted(str(each) for each in PARTITIONS if logs.log(each) is not None) == served
@@ -162,7 +164,7 @@ async def test_a_log_is_created_on_another_disk_when_the_first_one_fails(
         monkeypatch.setattr(Path, "mkdir", mkdir)
         await logs.create(ORDERS, TOPIC_ID)
 
-        assert [each.path for each in managed.failures] == [managed.directories[0]]
+        assert [failure.path for failure in managed.failures] == [managed.directories[0]]
         assert logs.directory(ORDERS) is logs.directories[1]
 
 
@@ -190,7 +192,7 @@ async def test_a_directory_that_cannot_be_used_at_the_start_is_offline(managed: 
 
     async with managed.opened() as logs:
         await logs.create(ORDERS, TOPIC_ID, is_new=True)
-        assert [each.path for each in managed.failures] == [managed.directories[0]]
+        assert [failure.path for failure in managed.failures] == [managed.directories[0]]
         assert logs.directory(ORDERS) is logs.directories[1]
 
 
@@ -212,7 +214,7 @@ async def test_a_log_that_the_disk_cannot_read_takes_its_directory_offline_at_th
 
     monkeypatch.setattr(os, "pread", pread)
     async with managed.opened() as logs:
-        assert [each.path for each in managed.failures] == [failed.path]
+        assert [failure.path for failure in managed.failures] == [failed.path]
         assert logs.offline_reason(ORDERS) is not None
         assert len(managed.failures[0].partitions) == 2
         assert {each for each, _, _ in logs.online_logs()} == {

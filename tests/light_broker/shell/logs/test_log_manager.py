@@ -47,7 +47,7 @@ async def test_a_new_log_is_placed_in_the_directory_with_the_fewest_logs(managed
     """LogManager.nextLogDirs; also when several are created at the same time."""
     async with managed.opened() as logs:
         partitions = [TopicPartition("orders", number) for number in range(4)]
-        await asyncio.gather(*(logs.create(each, TOPIC_ID) for each in partitions))
+        await asyncio.gather(*(logs.create(partition, TOPIC_ID) for partition in partitions))
 
         assert [directory.log_count for directory in logs.directories] == [2, 2]
         assert {path.name for path in managed.directories[0].iterdir() if path.is_dir()} | {
@@ -269,7 +269,7 @@ async def test_a_partition_with_two_logs_is_offline(managed: Managed) -> None:
         await logs.create(ORDERS, TOPIC_ID)
         used = logs.directory(ORDERS)
         assert used is not None
-        (other,) = (each for each in logs.directories if each is not used)
+        (other,) = (directory for directory in logs.directories if directory is not used)
         shutil.copytree(used.path / "orders-0", other.path / "orders-0")
 
     async with managed.opened() as logs:
@@ -359,4 +359,4 @@ async def test_the_node_writes_its_identity_into_new_directories(managed: Manage
         found = [read_meta_properties(path) for path in managed.directories]
 
         assert [one and (one.cluster_id, one.node_id) for one in found] == [(CLUSTER_ID, NODE_ID)] * 2
-        assert [one and one.directory_id for one in found] == [each.directory_id for each in logs.directories]
+        assert [one and one.directory_id for one in found] == [directory.directory_id for directory in logs.directories]

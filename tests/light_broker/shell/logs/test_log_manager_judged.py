@@ -162,7 +162,7 @@ async def test_kafka_opens_the_directories_of_a_clean_shutdown_and_the_other_way
         assert merged(read, kafka) == merged(read, managed.directories)
     for directories in (kafka, managed.directories):
         with case("directories", directories[0].parent.name):
-            assert [(each / CLEAN_SHUTDOWN).read_bytes() for each in directories] == [
+            assert [(directory / CLEAN_SHUTDOWN).read_bytes() for directory in directories] == [
                 b'{"version":0,"brokerEpoch":41}'
             ] * 2
 

@@ -361,7 +361,7 @@ async def test_a_follower_that_lags_for_too_long_leaves_the_isr(tmp_path: Path) 
         assert (await task).error is ErrorCode.NONE
         control = broker.control
         assert isinstance(control, FixedControl)
-        assert [[each.broker_id for each in one.isr] for one in control.proposals] == [[1]]
+        assert [[each.broker_id for each in proposal.isr] for proposal in control.proposals] == [[1]]
 
 
 async def test_a_fenced_broker_does_not_join_the_isr(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from tests.light_broker.replicating import FETCHING, ORDERS, Cluster, Security, 
 
 def ends(cluster: Cluster) -> dict[int, int]:
     """Return the ends of the logs of all live brokers."""
-    return {each.id: each.end_offset for each in cluster.controller.brokers.values()}
+    return {broker.id: broker.end_offset for broker in cluster.controller.brokers.values()}
 
 
 def shrunk_to(cluster: Cluster, isr: tuple[int, ...]) -> bool:
@@ -96,7 +96,10 @@ async def test_records_that_no_other_leader_has_are_truncated(tmp_path: Path) ->
 
         assert values_of(cluster[1].log_bytes()) == ["committed", "kept"]
         assert len(set(cluster.logs().values())) == 1
-        assert [tuple(each) for each in cluster[1].replicas.hosted()[ORDERS].log.log.epochs.entries] == [(0, 0), (1, 1)]
+        assert [tuple(entry) for entry in cluster[1].replicas.hosted()[ORDERS].log.log.epochs.entries] == [
+            (0, 0),
+            (1, 1),
+        ]
 
 
 def values_of(log: bytes) -> Sequence[str]:

@@ -27,7 +27,7 @@ class AclZooKeeper(FakeZooKeeper):
 
     def apply(self, operations, owner):  # type: ignore[no-untyped-def]
         """Number sequential znodes, then commit all operations or none."""
-        return super().apply([self._numbered(each) for each in operations], owner)
+        return super().apply([self._numbered(operation) for operation in operations], owner)
 
     def _numbered(self, operation: Write) -> Write:
         if not isinstance(operation, Create) or not operation.sequential:
