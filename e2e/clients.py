@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from e2e.images import STEWARD
 from e2e.kube import Kube, Resource
 from e2e.release import BOOTSTRAP, CLIENTS_NAMESPACE
+from lab.checks import traffic_report
 from lab.processes.waiting import wait_until
 
 NAMESPACE = CLIENTS_NAMESPACE
@@ -24,7 +25,7 @@ NOT_CLIENTS = f"app!={APP}"
 
 PODS_FOLDER = Path(__file__).parent / "pods"
 
-LEDGER = Path(__file__).resolve().parents[1] / "lab" / "traffic_report.py"
+LEDGER = Path(traffic_report.__file__)
 
 START_TIMEOUT_S = 180.0
 
@@ -208,7 +209,7 @@ def _pod(name: str, *command: str) -> Resource:
     }
     items = [
         *({"key": path.name, "path": f"e2e/pods/{path.name}"} for path in PODS_FOLDER.glob("*.py")),
-        {"key": LEDGER.name, "path": f"lab/{LEDGER.name}"},
+        {"key": LEDGER.name, "path": f"{traffic_report.__name__.replace('.', '/')}.py"},
     ]
     return {
         "apiVersion": "v1",
