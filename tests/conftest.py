@@ -20,9 +20,9 @@ from lab.peers.authority import Authority
 from lab.peers.cluster import KafkaCluster
 from lab.peers.kraft import CONTROLLER_ID, KraftCluster
 from lab.peers.kubernetes import KubernetesApi
+from lab.peers.steward import ROOT
 from lab.peers.zookeeper import ZooKeeperServer
 from tests.effort import EXHAUSTIVE
-from tests.kafka_operator.live import install_crds
 
 pytest_plugins = ["lab.test_runs.pytest_plugin", "pytester"]
 
@@ -109,5 +109,5 @@ def kubernetes_api() -> Iterator[KubernetesApi]:
 def operators_api() -> Iterator[KubernetesApi]:
     """A second one, with Steward's kinds, for operators that serve all namespaces: they would change the resources of other tests."""
     with kubernetes.kubernetes_api() as api:
-        install_crds(api)
+        api.install_definitions(ROOT / "crds")
         yield api

@@ -24,7 +24,6 @@ from lab.peers.kubernetes import KubernetesApi, kubernetes_api
 from lab.peers.steward import StewardOperator
 from lab.processes.folder import lab_folder
 from lab.processes.waiting import wait_until
-from tests.kafka_operator.live import install_crds
 from tests.kafka_operator.makers import raw_cluster
 from tests.kafka_operator.stock import Stock
 
@@ -115,7 +114,7 @@ def main() -> None:
         kubernetes_api(folder / "kubernetes") as api,
         kraft_cluster(BROKERS, controller_id=CONTROLLER_ID, settings=SMALL_FETCHES) as kafka,
     ):
-        install_crds(api)
+        api.install_definitions(ROOT / "crds")
         operator = StewardOperator(api.kubeconfig, folder)
         try:
             operator.start()

@@ -77,7 +77,7 @@ class StewardStage(Stage):
 def kafka_4_stage() -> Iterator[Stage]:
     """Yield the stage with three brokers of Kafka 4.3, one of which is also the quorum; everything ends with the block."""
     with lab_folder(None) as folder, kubernetes_api(folder / "kubernetes") as api, kraft_cluster(BROKERS) as kafka:
-        _create_kinds(api)
+        api.install_definitions(ROOT / "crds")
         yield Stage(api, kafka, folder)
 
 
@@ -109,12 +109,7 @@ def operator_stage(
             controller.start()
             for first in range(0, len(broker_ids), STARTED_AT_ONCE):
                 kafka.start_brokers(broker_ids[first : first + STARTED_AT_ONCE])
-            _create_kinds(api)
+            api.install_definitions(ROOT / "crds")
             yield StewardStage(api, kafka, folder, controller)
         finally:
             controller.close()
-
-
-def _create_kinds(api: KubernetesApi) -> None:
-    api.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"), check=True)
-    api.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--all", "crd", check=True)

@@ -99,8 +99,7 @@ def measure(effort: Effort) -> Iterator[Row]:
 def stage() -> Iterator[Stage]:
     """Yield the stage; everything ends with the block."""
     with lab_folder(None) as folder, kubernetes_api(folder / "kubernetes") as api:
-        api.kubectl("apply", "-f", str(ROOT / "crds"), check=True)
-        api.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--all", "crd", check=True)
+        api.install_definitions(ROOT / "crds")
         for side in ("ours", "theirs"):
             api.kubectl("create", "namespace", side, check=True)
         operator = StewardOperator(api.kubeconfig, folder, arguments=["--spark", "--namespace=ours"])

@@ -25,6 +25,7 @@ from lab.processes.folder import lab_folder
 from lab.processes.http_get import TIMEOUT_S, Answer
 from lab.processes.ports import free_port, release_port
 from lab.processes.process import Process
+from lab.processes.waiting import wait_until
 
 ADMIN = "admin"
 OPERATOR = "operator"
@@ -33,6 +34,10 @@ USERS: Mapping[str, Sequence[str]] = {ADMIN: ("system:masters",), OPERATOR: ()}
 """User -> groups: one user with all rights, and one without any until a role is bound to it."""
 
 KUBECTL_TIMEOUT_S = 120.0
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+SERVED_TIMEOUT_S = 60.0
+"""Some thirty times what new definitions need on a machine that is not busy."""
 
 SHORT_LIVED = {"GOGC": "off"}
 """In the environment of a Go program that ends within a second: what it collects as garbage costs a fifth of its processor time."""
@@ -124,6 +129,28 @@ class KubernetesApi:
         if check and done.returncode:
             raise LabError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
         return done
+
+    def install_definitions(self, folder: Path) -> None:
+        """Apply the custom resource definitions of a folder, and wait until the API serves all resources that are defined.
+
+        `kubectl wait --for=condition=Established` fails where the server has not written the first condition yet.
+        """
+        self.kubectl("apply", "--server-side", f"--filename={folder}", check=True)
+        wait_until(self._serves_defined, timeout_s=SERVED_TIMEOUT_S, what="all custom resources are served")
+
+    def _serves_defined(self) -> bool:
+        found = self.get(DEFINITIONS)
+        if found is None:
+            return False
+        items = json.loads(found)["items"]
+        conditions = [item.get("status", {}).get("conditions") or () for item in items]
+        paths = [
+            f"/apis/{item['spec']['group']}/{version['name']}/{item['spec']['names']['plural']}"
+            for item in items
+            for version in item["spec"]["versions"]
+            if version["served"]
+        ]
+        return all(map(_is_established, conditions)) and all(self.get(path) is not None for path in paths)
 
     def send(self, method: str, path: str, document: object = None) -> Answer:
         """Send a request as the admin, with a JSON document if one is given; a process of kubectl takes a hundred times as long."""
@@ -224,6 +251,10 @@ class KubernetesApi:
             "--disable-admission-plugins=ServiceAccount",  # it waits for accounts that a controller manager would make
             "--endpoint-reconciler-type=none",
         ]
+
+
+def _is_established(conditions: Sequence[Mapping[str, str]]) -> bool:
+    return any((one["type"], one["status"]) == ("Established", "True") for one in conditions)
 
 
 @contextlib.contextmanager

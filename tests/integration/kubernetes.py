@@ -69,16 +69,8 @@ subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}
 
 def install(api: KubernetesApi) -> None:
     """Apply the custom resource definitions and the operator's permissions, and wait until the API serves the resources."""
-    api.kubectl("apply", "--server-side", f"--filename={ROOT / 'crds'}", check=True)
+    api.install_definitions(ROOT / "crds")
     api.kubectl("apply", "--filename=-", stdin=OPERATOR_ROLE, check=True)
-    names = [f"customresourcedefinition/{kind}.steward.dev" for kind in KINDS]
-    api.kubectl("wait", "--for=condition=Established", f"--timeout={PATIENCE_S:.0f}s", *names, check=True)
-    for kind in KINDS:
-        wait_until(
-            lambda kind=kind: api.get(f"/apis/{API_VERSION}/{kind}") is not None,
-            timeout_s=PATIENCE_S,
-            what=f"{kind} served",
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,19 +30,6 @@ PLURALS = {
 TAKEN = {HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED}
 
 
-def install_crds(api: KubernetesApi) -> None:
-    """Apply crds/ and wait until the API serves them; by the server's side, which refuses what a definition cannot hold."""
-    api.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"), check=True)
-    names = [f"crd/{plural}.steward.dev" for plural in PLURALS.values()]
-    api.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names, check=True)
-    for plural in PLURALS.values():
-        wait_until(
-            lambda plural=plural: api.get(f"/apis/steward.dev/v1alpha1/{plural}") is not None,  # type: ignore[misc]
-            timeout_s=PATIENCE_S,
-            what=f"{plural} are served",
-        )
-
-
 class Namespace:
     """One namespace, made at the start."""
 
