@@ -122,7 +122,7 @@ def test_a_user_may_do_what_acls_allow(secured: SecuredRelease) -> None:
 
 
 def test_zookeeper_has_no_plain_port_for_other_pods(secured: SecuredRelease) -> None:
-    """Its clients current certificates on another port; the plain one is for the probe in its own pod."""
+    """Its clients present certificates on another port; the plain one is for the probe in its own pod."""
     server = f"{chart.NAME}-zookeeper-0.{chart.NAME}-zookeeper"
 
     def connects(port: int) -> bool:

@@ -125,8 +125,10 @@ class Network:
 
     def _find_sources(self) -> None:
         """Find the sources that are not known yet, if a member is isolated."""
+        if not self._isolated:
+            return
         unknown = [connection for connection in self._connections if connection.source is None]
-        if not self._isolated or not unknown:
+        if not unknown:
             return
         inodes, owners = _inodes(), self._owners()
         for one in unknown:

@@ -18,8 +18,9 @@ from kazoo.retry import KazooRetry
 from lab.peers.authority import Authority
 from lab.peers.java_process import java_command, write_properties
 from lab.processes.folder import lab_folder
-from lab.processes.ports import free_port, release_port
-from lab.processes.process import Process
+from lab.processes.node import Node
+from lab.processes.ports import free_port
+from lab.processes.process import READY_TIMEOUT_S, Process
 from lab.processes.waiting import CONNECT_TIMEOUT_S, wait_until
 
 TICK_MS = 500
@@ -47,7 +48,7 @@ def tls_settings(authority: Authority, port: int) -> dict[str, str]:
     }
 
 
-class ZooKeeperServer:
+class ZooKeeperServer(Node):
     """One server: `address` is host:port, `connect(chroot)` the connect string of Kafka and clients."""
 
     def __init__(
@@ -61,6 +62,7 @@ class ZooKeeperServer:
     ) -> None:
         """Prepare it in `folder`; `settings` are those of zookeeper.properties in addition to port, data and limits."""
         self.port = free_port() if port is None else port
+        self.ports = {"client": self.port}
         config = write_properties(
             folder / "zookeeper.properties",
             {
@@ -88,31 +90,15 @@ class ZooKeeperServer:
         """Return the connect string with a chroot, `127.0.0.1:2181/kafka`; the chroot is empty or starts with a slash."""
         return f"{self.address}{chroot}"
 
-    def start(self) -> float:
-        """Start the server and return the seconds until it served."""
+    def launch(self) -> None:
+        """Start it without waiting."""
         self.process.launch()
-        return self.process.wait_until_ready(lambda: "Mode: standalone" in self.four_letters("srvr"))
 
-    def stop(self) -> None:
-        """SIGTERM, and wait; the data is kept."""
-        self.process.terminate()
-
-    def kill(self) -> None:
-        """Kill -9; the data is kept."""
-        self.process.kill()
-
-    def pause(self) -> None:
-        """Freeze the server."""
-        self.process.pause()
-
-    def resume(self) -> None:
-        """Continue the server."""
-        self.process.resume()
-
-    def restart(self) -> float:
-        """Stop and start on the same port and data."""
-        self.stop()
-        return self.start()
+    def wait_until_ready(self, *, timeout_s: float = READY_TIMEOUT_S) -> float:
+        """Return the seconds until it serves."""
+        return self.process.wait_until_ready(
+            lambda: "Mode: standalone" in self.four_letters("srvr"), timeout_s=timeout_s
+        )
 
     def four_letters(self, word: str) -> str:
         """Return the answer to one of ZooKeeper's four-letter commands, empty without an answer."""
@@ -165,8 +151,7 @@ class ZooKeeperServer:
             self._client.stop()
             self._client.close()
             self._client = None
-        self.process.kill()
-        release_port(self.port)
+        super().close()
 
 
 @contextlib.contextmanager

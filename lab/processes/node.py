@@ -1,4 +1,4 @@
-"""Base class of nodes of a cluster, brokers or Steward controllers, which tests start, freeze and stop."""
+"""Base class of nodes of a cluster, brokers, ZooKeeper servers or Steward controllers, which tests start, freeze and stop."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ from collections.abc import Generator
 
 import pytest
 
-from lab.processes.folder import log_end
 from lab.processes.process import processes
 from lab.setup.prepare import NEEDS, LeftOut, Need, lacking
 
@@ -60,7 +59,7 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, py
     if report.failed:
         for process in processes():
             if process.log_path.is_file() and process.log_path.stat().st_mtime >= call.start:
-                report.sections.append((f"log of {process.name}", log_end(process.log_path)))
+                report.sections.append((f"log of {process.name}", process.log_tail()))
     return report
 
 

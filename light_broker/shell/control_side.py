@@ -14,7 +14,7 @@ from light_broker.core.groups.offsets_topic import OFFSETS_TOPIC
 from light_broker.core.log_jobs import log_manager_settings
 from light_broker.core.metadata_view import CLUSTER_DEFAULT, ConfigResource, MetadataView, PartitionView
 from light_broker.shell.broker import Broker
-from light_broker.shell.known_users import PresentAcls, PresentCredentials
+from light_broker.shell.known_users import CurrentAcls, CurrentCredentials
 from light_broker.shell.logs.manager import LogManager
 
 
@@ -26,8 +26,8 @@ class ControlSide:
         broker: Broker,
         logs: LogManager,
         settings: Settings,
-        acls: PresentAcls,
-        credentials: PresentCredentials,
+        acls: CurrentAcls,
+        credentials: CurrentCredentials,
         limits: DynamicLimits,
     ) -> None:
         self._broker = broker

@@ -9,7 +9,7 @@ from kafka_wire.sasl.scram_decoy import CredentialShape, shape_of
 from kafka_wire.sasl.scram_keys import ScramCredential
 
 
-class PresentAcls:
+class CurrentAcls:
     """The current ACLs. Implements KnownAcls of the authorizer."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class PresentAcls:
         self.loaded.set()
 
 
-class PresentCredentials:
+class CurrentCredentials:
     """The current SCRAM credentials. Implements CredentialSource of the listeners."""
 
     def __init__(self) -> None:

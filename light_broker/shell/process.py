@@ -46,7 +46,7 @@ from light_broker.shell.control_side import ControlSide
 from light_broker.shell.dispatch import Dispatch, needs
 from light_broker.shell.groups.coordinators import GroupCoordinators
 from light_broker.shell.inter_broker import controller_settings, inter_broker_settings
-from light_broker.shell.known_users import PresentAcls, PresentCredentials
+from light_broker.shell.known_users import CurrentAcls, CurrentCredentials
 from light_broker.shell.logs.directory import FailedDirectory
 from light_broker.shell.logs.manager import LogManager
 from light_broker.shell.producer_ids import ProducerIds
@@ -87,7 +87,7 @@ class BrokerProcess:
         """Read the files of TLS, and resolve names of hosts. Raises ValueError for files and SettingError for values that cannot be used."""
         self.settings = settings
         self.options = options
-        self._acls, self._credentials = PresentAcls(), PresentCredentials()
+        self._acls, self._credentials = CurrentAcls(), CurrentCredentials()
         self._demands = {
             listener.listener: demands_of_listener(
                 settings.security[listener.listener], listener.security_protocol, self._credentials

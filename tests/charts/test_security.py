@@ -149,7 +149,7 @@ def test_no_secret_is_rendered_and_files_with_secrets_are_written_to_memory(char
 
 
 def test_zookeeper_is_reached_over_tls(chart: Chart) -> None:
-    """Brokers and controllers current their certificate, and new znodes can only be changed with it (zookeeper.set.acl)."""
+    """Brokers and controllers present their certificate, and new znodes can only be changed with it (zookeeper.set.acl)."""
     resources = chart.render({"security": TLS})
 
     for name in ("steward-broker", "steward-controller"):

@@ -19,8 +19,8 @@ from kafka_operator.decide.plans.plan_packing import Recorded
 from kafka_operator.decide.reassignments.guard import Reading
 from kafka_operator.decide.reassignments.move_progress import Measured
 from kafka_operator.decide.reassignments.partition_progress import (
+    CurrentPartitions,
     PartitionProgress,
-    PresentPartitions,
     busy_brokers,
     find_progress,
 )
@@ -398,16 +398,16 @@ def test_a_move_that_copies_nothing_waits_for_no_group() -> None:
     base = tuple(Assignment(item.partition, (1, 2)) for item in plan)
     topic = KafkaTopic("t", None, tuple(KafkaPartition(index, 1, (1, 2)) for index in range(50)))
     partitions: PartitionProgress = find_progress(
-        Recorded(plan, base), ReassignmentStatus(), PresentPartitions({"t": topic})
+        Recorded(plan, base), ReassignmentStatus(), CurrentPartitions({"t": topic})
     )
     assert hand_over_up_to(partitions, plan, 0, {}, Concurrency(1, 1)) == 50
 
     copied = tuple(replace(item, replicas=(1, 3)) for item in plan)
-    partitions = find_progress(Recorded(copied, base), ReassignmentStatus(), PresentPartitions({"t": topic}))
+    partitions = find_progress(Recorded(copied, base), ReassignmentStatus(), CurrentPartitions({"t": topic}))
     foreign = {Partition("u", 0): Move((5, 6), (5,), (6,))}
     assert (
         hand_over_up_to(partitions, copied, 0, {}, Concurrency(1, 5)),
         hand_over_up_to(partitions, copied, 0, foreign, Concurrency(9, 1)),
     ) == (1, 0)
     assert busy_brokers((1, 3), topic.partitions[0]) == frozenset({1, 3})
-    assert cancel_moves(plan[:1], PresentPartitions()) == Submit({plan[0].partition: None})
+    assert cancel_moves(plan[:1], CurrentPartitions()) == Submit({plan[0].partition: None})

@@ -21,7 +21,7 @@ from kafka_operator.decide.plans.plan import PlanProblem
 from kafka_operator.decide.plans.plan_document import DocumentError, digest_of, read_document, write_document
 from kafka_operator.decide.plans.plan_packing import Recorded, packed, unpack
 from kafka_operator.decide.reassignments.partition_progress import (
-    PresentPartitions,
+    CurrentPartitions,
     find_progress,
     find_rollback_progress,
 )
@@ -39,7 +39,7 @@ AWAY = Failure(8, "BROKER_NOT_AVAILABLE", "Broker 2 does not answer.")
 
 def group(found: ReplicaDir | None, *, handed_over: int = 0, handing_over: int = 0, back: bool = False) -> str:
     """Return the group of partition 0, whose replica on broker 1 has these directories."""
-    current = PresentPartitions(
+    current = CurrentPartitions(
         {"t": KafkaTopic("t", None, (KafkaPartition(0, 1, (1, 2), (1, 2)),))},
         dirs={} if found is None else {P0: {1: found}},
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafka_operator.decide.kafka.observed import KafkaPartition, KafkaTopic, Moves
 from kafka_operator.decide.plans.plan_packing import Recorded
 from kafka_operator.decide.reassignments.move_progress import STUCK_AFTER_S, Measured, measure, seconds_left
-from kafka_operator.decide.reassignments.partition_progress import PartitionProgress, PresentPartitions, find_progress
+from kafka_operator.decide.reassignments.partition_progress import CurrentPartitions, PartitionProgress, find_progress
 from kafka_operator.decide.reassignments.throttle_rate import HEADROOM, Need, need_of, rate_of, too_low
 from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_terms import Concurrency
@@ -31,7 +31,7 @@ def partitions(moves: Moves | None = None, isr: tuple[int, ...] = (1, 2)) -> Par
     shown = tuple(KafkaPartition(index, 1, (1, 2), isr) for index in range(2))
     topics = {"orders": KafkaTopic("orders", None, shown)}
     return find_progress(
-        Recorded(PLAN, BASE), ReassignmentStatus(handing_over=2), PresentPartitions(topics, moves or {})
+        Recorded(PLAN, BASE), ReassignmentStatus(handing_over=2), CurrentPartitions(topics, moves or {})
     )
 
 

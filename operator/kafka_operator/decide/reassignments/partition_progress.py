@@ -19,7 +19,7 @@ from kafka_operator.resources.reassignment_records import Progress
 
 
 @dataclass(frozen=True, slots=True)
-class PresentPartitions:
+class CurrentPartitions:
     """Every partition as it is, without the replicas that are being added to it: Metadata shows the union."""
 
     topics: Mapping[str, KafkaTopic] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class PartitionProgress:
     """With replicas of neither base nor plan, or moving to other replicas."""
     gone: tuple[Assignment, ...] = ()
     """Partitions that no longer exist."""
-    current: PresentPartitions = field(default_factory=PresentPartitions)
+    current: CurrentPartitions = field(default_factory=CurrentPartitions)
     origin: tuple[Assignment, ...] = ()
     """Replicas before the move of each partition, in the plan's order."""
 
@@ -136,7 +136,7 @@ def busy_brokers(target: tuple[int, ...], current: KafkaPartition) -> frozenset[
     return adding | {current.leader} if adding and current.leader != NO_LEADER else adding
 
 
-def find_progress(directed: Recorded, status: ReassignmentStatus, current: PresentPartitions) -> PartitionProgress:
+def find_progress(directed: Recorded, status: ReassignmentStatus, current: CurrentPartitions) -> PartitionProgress:
     """Group the partitions of a plan that runs forward: `directed.plan` is the target, `directed.base` the replicas before."""
     found: dict[str, list[Assignment]] = {name: [] for name in GROUPS}
     for number, (item, before) in enumerate(zip(directed.plan, directed.base, strict=True)):
@@ -160,7 +160,7 @@ def find_progress(directed: Recorded, status: ReassignmentStatus, current: Prese
 
 
 def find_rollback_progress(
-    directed: Recorded, status: ReassignmentStatus, current: PresentPartitions
+    directed: Recorded, status: ReassignmentStatus, current: CurrentPartitions
 ) -> PartitionProgress:
     """Group the partitions of a rollback: `directed.plan` is the base, which every partition returns to.
 
@@ -186,7 +186,7 @@ GROUPS = ("arrived", "moving", "due", "later", "lost", "stray", "gone")
 
 
 def _progress(
-    found: Mapping[str, Sequence[Assignment]], directed: Recorded, current: PresentPartitions
+    found: Mapping[str, Sequence[Assignment]], directed: Recorded, current: CurrentPartitions
 ) -> PartitionProgress:
     return PartitionProgress(
         **{name: tuple(items) for name, items in found.items()}, current=current, origin=directed.base

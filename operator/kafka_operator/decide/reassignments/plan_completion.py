@@ -11,7 +11,7 @@ from dataclasses import replace
 from kafka_operator.decide.kafka.kafka_errors import message_of
 from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.decide.kafka.replica_dirs import targets_of, targets_to_cancel
-from kafka_operator.decide.reassignments.partition_progress import PartitionProgress, PresentPartitions
+from kafka_operator.decide.reassignments.partition_progress import CurrentPartitions, PartitionProgress
 from kafka_operator.decide.reassignments.reassignment_status import THROTTLE_LEFT, ended, flagged, written
 from kafka_operator.decide.reassignments.reassignment_steps import AlterThrottle, ReadThrottle, ThrottleInForce
 from kafka_operator.decide.reassignments.reassignment_view import ReassignmentView, Step
@@ -116,14 +116,14 @@ def stop(partitions: PartitionProgress, view: ReassignmentView) -> Step | None:
     return cancel_moves(partitions.under_way, view.current) or Retry(RETRY_LATER_S)
 
 
-def start_moves(items: Sequence[Assignment], current: PresentPartitions) -> Submit | MoveLogDirs:
+def start_moves(items: Sequence[Assignment], current: CurrentPartitions) -> Submit | MoveLogDirs:
     """Start moves of a plan, which are all between brokers or all between log directories."""
     if items[0].log_dirs:
         return MoveLogDirs(targets_of(items, current.dirs))
     return Submit({item.partition: item.replicas for item in items})
 
 
-def cancel_moves(items: Sequence[Assignment], current: PresentPartitions) -> Submit | MoveLogDirs | None:
+def cancel_moves(items: Sequence[Assignment], current: CurrentPartitions) -> Submit | MoveLogDirs | None:
     """Cancel moves; None if they are on brokers that do not answer, which continue them when they are back."""
     if items[0].log_dirs:
         targets = targets_to_cancel(items, current.dirs)

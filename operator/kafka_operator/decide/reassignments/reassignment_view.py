@@ -13,7 +13,7 @@ from kafka_operator.decide.plans.plan import PlanProblem
 from kafka_operator.decide.plans.plan_packing import Recorded
 from kafka_operator.decide.reassignments.guard import Reading
 from kafka_operator.decide.reassignments.move_progress import Measured
-from kafka_operator.decide.reassignments.partition_progress import PresentPartitions
+from kafka_operator.decide.reassignments.partition_progress import CurrentPartitions
 from kafka_operator.decide.reassignments.reassignment_steps import (
     AlterThrottle,
     MakePlan,
@@ -94,9 +94,9 @@ class ReassignmentView:
     """A sample of sizes, if one was due."""
 
     @property
-    def current(self) -> PresentPartitions:
+    def current(self) -> CurrentPartitions:
         """Return the partitions as they are."""
-        return PresentPartitions(self.topics, self.moves, self.dirs)
+        return CurrentPartitions(self.topics, self.moves, self.dirs)
 
 
 def poll_interval_s(partitions: int) -> float:

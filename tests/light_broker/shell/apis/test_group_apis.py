@@ -18,7 +18,7 @@ from light_broker.shell.apis.find_coordinator import NO_TRANSACTIONS
 from light_broker.shell.apis.table import APIS
 from light_broker.shell.broker import Broker
 from light_broker.shell.dispatch import needs
-from light_broker.shell.known_users import PresentAcls
+from light_broker.shell.known_users import CurrentAcls
 from tests.cases import case
 from tests.light_broker.fixed_control import FixedControl, partition_view, topic_view, view_of
 from tests.light_broker.shell.apis.calls import broker_with, call
@@ -394,7 +394,7 @@ def guarded(*allowed: tuple[ResourceType, str, Operation]) -> Guard:
     for kind, name, operation in allowed:
         entry = Entry("User:ANONYMOUS", "*", operation, Permission.ALLOW)
         entries.setdefault(Pattern(kind, name, PatternType.LITERAL), set()).add(entry)
-    acls = PresentAcls()
+    acls = CurrentAcls()
     acls.replace(Acls(entries))
     return Guard(acls, Rules(), lambda _: None, needs(APIS, {}))
 

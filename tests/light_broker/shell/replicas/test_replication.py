@@ -22,7 +22,7 @@ from light_broker.core.fetch_sessions import FetchSessions
 from light_broker.core.metadata_view import PartitionView
 from light_broker.core.partition import IsrRules
 from light_broker.core.replica_fetch import Stage
-from light_broker.shell.known_users import PresentCredentials
+from light_broker.shell.known_users import CurrentCredentials
 from tests.light_broker.hosting import records
 from tests.light_broker.replicating import FETCHING, ORDERS, Cluster, Security, replicating, until
 
@@ -299,7 +299,7 @@ async def test_followers_log_in_on_a_listener_with_tls_and_sasl(authority: Autho
     listener = ListenerSecurity(
         tls=TlsFiles(certificate=certificate, key=key), sasl_mechanisms=("PLAIN",), plain_users={"broker": "secret"}
     )
-    demands = demands_of_listener(listener, SecurityProtocol.SASL_SSL, PresentCredentials())
+    demands = demands_of_listener(listener, SecurityProtocol.SASL_SSL, CurrentCredentials())
     login = NodeSettings(
         client_id="test",
         ssl=authority.client_context(),
