@@ -127,13 +127,13 @@ def throughput(
     name: str, what: str, peer_is: str, unit: str, amount: float, seconds: tuple[Sequence[float], Sequence[float]]
 ) -> Row:
     """Return a row of `amount` per second from both sides' seconds."""
-    ours, peer = ([amount / one for one in side] for side in seconds)
+    ours, peer = ([amount / duration_s for duration_s in side] for side in seconds)
     return Row(name, what, peer_is, unit, Better.HIGHER, side_of(ours), side_of(peer), len(ours))
 
 
 def duration(name: str, what: str, peer_is: str, seconds: tuple[Sequence[float], Sequence[float]]) -> Row:
     """Return a row of milliseconds from both sides' seconds."""
-    ours, peer = ([one * 1000 for one in side] for side in seconds)
+    ours, peer = ([duration_s * 1000 for duration_s in side] for side in seconds)
     return Row(name, what, peer_is, "ms", Better.LOWER, side_of(ours), side_of(peer), len(ours))
 
 

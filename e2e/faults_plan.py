@@ -81,6 +81,6 @@ def draw_round(seed: int, number: int) -> list[Fault]:
     faults: list[Fault] = []
     for _ in range(chance.randint(1, MOST_AT_ONCE)):
         hurt = {fault.target for fault in faults} & REPLICATED
-        kind, target = chance.choice([one for one in POSSIBLE if one[1] not in hurt])
+        kind, target = chance.choice([fault for fault in POSSIBLE if fault[1] not in hurt])
         faults.append(Fault(kind, target, chance.randrange(6), chance.uniform(0.0, 3.0), chance.choice(LENGTHS_S)))
     return faults

@@ -75,7 +75,7 @@ class Kube:
         status = found.get("status", {})
         if status.get("observedGeneration", -1) < found.get("metadata", {}).get("generation", 0):
             return {}
-        return next((one for one in status.get("conditions", []) if one["type"] == condition), {})
+        return next((candidate for candidate in status.get("conditions", []) if candidate["type"] == condition), {})
 
     def wait_condition(
         self,

@@ -60,7 +60,7 @@ def move(name: str, plan: Mapping[tuple[str, int], Sequence[int]]) -> dict[str, 
 
 def move_topics(name: str, brokers: Mapping[str, Sequence[int]]) -> dict[str, Any]:
     """Return a Reassignment of whole topics to brokers; the operator works the plan out."""
-    return _reassignment(name, {"topics": [{"name": one, "brokers": list(ids)} for one, ids in brokers.items()]})
+    return _reassignment(name, {"topics": [{"name": topic, "brokers": list(ids)} for topic, ids in brokers.items()]})
 
 
 def election(name: str, topics: Sequence[str]) -> dict[str, Any]:

@@ -20,6 +20,6 @@ def put_onto_a_node(kube: Kube) -> str | None:
     if name is None:
         return None
     build(SPARK, DOCKERFILE, ROOT, arguments=[f"BASE={cluster.prepare()}"])
-    node = max(str(one["metadata"]["name"]) for one in kube.items("nodes"))
+    node = max(str(node["metadata"]["name"]) for node in kube.items("nodes"))
     run(clients().kind, "load", "docker-image", SPARK, f"--name={name}", f"--nodes={node}", timeout_s=LOAD_TIMEOUT_S)
     return node

@@ -48,7 +48,7 @@ SETTINGS = {
     "listener.security.protocol.map": "CLIENT:SASL_SSL,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
     "inter.broker.listener.name": "INTERNAL",
     "controller.listener.names": "CONTROLLER",
-    "controller.quorum.voters": ",".join(f"{one}@{NAME}-{one}.{NODES}:9095" for one in IDS),
+    "controller.quorum.voters": ",".join(f"{node_id}@{NAME}-{node_id}.{NODES}:9095" for node_id in IDS),
     "listener.name.client.sasl.enabled.mechanisms": "SCRAM-SHA-512",
     "listener.name.client.scram-sha-512.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
     "listener.name.client.ssl.keystore.type": "PEM",
@@ -117,7 +117,7 @@ class StockKafka:
         for line in described.splitlines():
             fields = dict(field.split(": ", 1) for field in line.strip().split("\t") if ": " in field)
             if "Partition" in fields:
-                replicas = [int(one) for one in fields["Replicas"].split(",")]
+                replicas = [int(broker) for broker in fields["Replicas"].split(",")]
                 found[int(fields["Partition"])] = (int(fields["Leader"]), replicas)
         return found
 

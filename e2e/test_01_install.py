@@ -45,7 +45,7 @@ def test_every_broker_is_in_the_rack_of_its_node(release: Release, clients: Kafk
     described = clients.describe()
     controller = str(described["controller"])
 
-    assert racks == {one: rack for one, rack in described["brokers"].items() if one != controller}
+    assert racks == {broker: rack for broker, rack in described["brokers"].items() if broker != controller}
     assert len(set(racks.values())) == 3
 
 

@@ -33,7 +33,7 @@ def test_a_reassignment_raises_the_replication_factor_under_load(
     partitions = clients.partitions(invoices)
     report = witness.stop()
 
-    assert plan == {(invoices, number): one.replicas for number, one in partitions.items()}
+    assert plan == {(invoices, number): state.replicas for number, state in partitions.items()}
     assert all(sorted(partition.isr) == sorted(partition.replicas) for partition in partitions.values())
     assert report.wrong() == {}
 

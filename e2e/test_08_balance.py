@@ -145,7 +145,7 @@ def _jobs(release: Release) -> Kube:
 
 
 def _names(release: Release) -> list[str]:
-    return [str(one["metadata"]["name"]) for one in _jobs(release).items(SPARK_APPLICATIONS)]
+    return [str(run["metadata"]["name"]) for run in _jobs(release).items(SPARK_APPLICATIONS)]
 
 
 def _suspend(release: Release, *, suspend: bool) -> None:
@@ -163,14 +163,14 @@ def _next_run(release: Release, known: list[str], pods: set[str]) -> Resource:
 
     def is_completed() -> bool:
         pods.update(
-            str(one["metadata"].get("labels", {}).get("app.kubernetes.io/component"))
-            for one in _jobs(release).items("pods")
+            str(pod["metadata"].get("labels", {}).get("app.kubernetes.io/component"))
+            for pod in _jobs(release).items("pods")
         )
-        for one in _jobs(release).items(SPARK_APPLICATIONS):
-            states[one["metadata"]["name"]] = one.get("status", {})
-            fresh = one["metadata"]["name"] not in known
-            if fresh and one.get("status", {}).get("state") == "Completed":
-                done.append(one)
+        for run in _jobs(release).items(SPARK_APPLICATIONS):
+            states[run["metadata"]["name"]] = run.get("status", {})
+            fresh = run["metadata"]["name"] not in known
+            if fresh and run.get("status", {}).get("state") == "Completed":
+                done.append(run)
         return bool(done)
 
     wait_until(lambda: len(_names(release)) > len(known), timeout_s=BEGUN_WITHIN_S, what="a run begun", interval_s=1.0)

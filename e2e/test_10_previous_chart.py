@@ -61,5 +61,5 @@ def test_an_upgrade_from_the_previous_chart_keeps_topics_and_records(previous: R
 
     listed = json.loads(previous.run("list", "--output=json"))
     current = yaml.safe_load((chart.CHART / "Chart.yaml").read_text("utf-8"))["version"]
-    assert [one["chart"] for one in listed] == [f"{chart.NAME}-{current}"]
+    assert [release["chart"] for release in listed] == [f"{chart.NAME}-{current}"]
     assert report.wrong() == {}

@@ -182,7 +182,7 @@ def test_no_secret_is_in_the_release_or_in_logs(secured: SecuredRelease) -> None
     shown += "".join(secured.kube.run("logs", pod, "--all-containers") for pod in pods)
 
     hidden = [*secured.passwords.values(), "PRIVATE KEY"]
-    assert [one for one in hidden if one in shown] == []
+    assert [secret for secret in hidden if secret in shown] == []
 
 
 def test_an_uninstall_keeps_the_secrets_and_blocks_no_deletion(secured: SecuredRelease) -> None:

@@ -27,7 +27,7 @@ def is_reserved(directory: UUID) -> bool:
 def sorted_directories(directories: Iterable[UUID]) -> tuple[UUID, ...]:
     """Return directory ids in Kafka's order, which compares the two halves as signed numbers (Uuid.compareTo).
 
-    >>> [one.int >> 127 for one in sorted_directories([UUID(int=0), UUID(int=1 << 127)])]
+    >>> [id.int >> 127 for id in sorted_directories([UUID(int=0), UUID(int=1 << 127)])]
     [1, 0]
     """
-    return tuple(sorted(directories, key=lambda one: ((one.int >> 64) ^ _SIGN, (one.int & (2 * _SIGN - 1)) ^ _SIGN)))
+    return tuple(sorted(directories, key=lambda uuid: ((uuid.int >> 64) ^ _SIGN, (uuid.int & (2 * _SIGN - 1)) ^ _SIGN)))

@@ -143,7 +143,7 @@ class _Kind(NamedTuple):
         for key, read in self.readers:
             value = getattr(record, key)
             if read is not None and value and (self.record_class, key) in _STRUCTS:
-                value = [_struct_body(one) for one in value]
+                value = [_struct_body(struct) for struct in value]
             body[key] = value
         return body
 

@@ -115,12 +115,12 @@ def _entries(node: DescribedNode, kind: int, name: str, select: Select) -> Entri
             if not name:
                 return Failure(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
             overrides = node.other_configs(ConfigResourceType.GROUP, name)
-            return [group_entry(each, overrides, node.settings) for each in select(GROUP_CONFIGS)]
+            return [group_entry(name, overrides, node.settings) for name in select(GROUP_CONFIGS)]
         case ConfigResourceType.CLIENT_METRICS if node.other_configs is not None:
             if not name:
                 return Failure(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
             overrides = node.other_configs(ConfigResourceType.CLIENT_METRICS, name)
-            return [client_metrics_entry(each, overrides) for each in select(CLIENT_METRICS_CONFIGS)]
+            return [client_metrics_entry(name, overrides) for name in select(CLIENT_METRICS_CONFIGS)]
         case _:
             words = f"Unsupported resource type: {resource_type_name(kind)}"
             return Failure(ErrorCode.INVALID_REQUEST, words)
@@ -132,19 +132,19 @@ def _topic_entries(node: DescribedNode, name: str, select: Select) -> Entries:
     overrides = node.topic_configs(name)
     if overrides is None:
         return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-    return [topic_entry(each, overrides, node.settings) for each in select(TOPIC_CONFIGS)]
+    return [topic_entry(name, overrides, node.settings) for name in select(TOPIC_CONFIGS)]
 
 
 def _broker_entries(node: DescribedNode, name: str, select: Select) -> Entries:
     settings = node.settings
     if name == CLUSTER_DEFAULT:
-        return [cluster_default_entry(each, settings, node.dynamic) for each in select(sorted(settings.cluster))]
+        return [cluster_default_entry(name, settings, node.dynamic) for name in select(sorted(settings.cluster))]
     if not NODE_ID.fullmatch(name):
         return Failure(ErrorCode.INVALID_REQUEST, NOT_AN_ID.format(name))
     if int(name) != settings.node_id:
         words = f"Unexpected broker id, expected {settings.node_id} or empty string, but received {name}"
         return Failure(ErrorCode.INVALID_REQUEST, words)
-    return [broker_entry(each, settings, node.dynamic) for each in select(_setting_names(settings))]
+    return [broker_entry(name, settings, node.dynamic) for name in select(_setting_names(settings))]
 
 
 def _logger_entries(node_id: int, name: str, select: Select) -> Entries:
@@ -156,8 +156,8 @@ def _logger_entries(node_id: int, name: str, select: Select) -> Entries:
         return Failure(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node_id} but received {name}")
     levels = logger_levels()
     return [
-        ConfigEntry(each, levels[each], ConfigSource.DYNAMIC_BROKER_LOGGER, (), False, False, UNKNOWN_TYPE)
-        for each in select(levels)
+        ConfigEntry(logger, levels[logger], ConfigSource.DYNAMIC_BROKER_LOGGER, (), False, False, UNKNOWN_TYPE)
+        for logger in select(levels)
     ]
 
 

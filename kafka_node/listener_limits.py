@@ -162,6 +162,6 @@ def _address(host: str) -> str:
         raise SettingError(
             f"{OVERRIDES} has the host {host!r}, whose address is not known: {error}. Correct the name, or write its address."
         ) from error
-    family, _, _, _, address = min(found, key=lambda one: one[0] is not socket.AF_INET)
+    family, _, _, _, address = min(found, key=lambda address: address[0] is not socket.AF_INET)
     assert family in {socket.AF_INET, socket.AF_INET6}, family
     return str(address[0])

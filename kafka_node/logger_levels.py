@@ -51,10 +51,14 @@ async def alter_with_loggers(
 
     `may_change` returns whether the caller may change loggers.
     """
-    loggers = [each for each in body["resources"] if each["resource_type"] == ConfigResourceType.BROKER_LOGGER]
+    loggers = [
+        resource for resource in body["resources"] if resource["resource_type"] == ConfigResourceType.BROKER_LOGGER
+    ]
     if not loggers:
         return await alter(body)
-    others = [each for each in body["resources"] if each["resource_type"] != ConfigResourceType.BROKER_LOGGER]
+    others = [
+        resource for resource in body["resources"] if resource["resource_type"] != ConfigResourceType.BROKER_LOGGER
+    ]
     answer = await alter({**body, "resources": others}) if others else {"responses": []}
     is_allowed = may_change()
     changed = [

@@ -39,7 +39,7 @@ def refused(body: Body) -> dict[str, Failure]:
         failure = _refused_mechanism(upsertion) or _refused_numbers(upsertion)
         if failure is not None:
             found[upsertion["name"]] = failure
-    pairs = Counter((each["name"], each["mechanism"]) for each in [*body["deletions"], *body["upsertions"]])
+    pairs = Counter((change["name"], change["mechanism"]) for change in [*body["deletions"], *body["upsertions"]])
     for (user, _), times in pairs.items():
         if times > 1:
             found.setdefault(user, DUPLICATE_ALTERATION)
@@ -62,10 +62,10 @@ def altered(config: Config, user: str, body: Body) -> Config | Failure:
     return wanted
 
 
-def _refused_mechanism(each: Body) -> Failure | None:
-    if not each["name"]:
+def _refused_mechanism(change: Body) -> Failure | None:
+    if not change["name"]:
         return EMPTY_NAME
-    return None if each["mechanism"] in MECHANISM_OF else UNKNOWN_MECHANISM
+    return None if change["mechanism"] in MECHANISM_OF else UNKNOWN_MECHANISM
 
 
 def _refused_numbers(upsertion: Body) -> Failure | None:
@@ -78,7 +78,9 @@ def _refused_numbers(upsertion: Body) -> Failure | None:
 
 def described(user: str, config: Config) -> list[Body] | Failure:
     """List a user's credentials. Pure."""
-    credentials = [(each, config[each.name]) for each in MECHANISM_OF.values() if each.name in config]
+    credentials = [
+        (mechanism, config[mechanism.name]) for mechanism in MECHANISM_OF.values() if mechanism.name in config
+    ]
     if not credentials:
         message = f"Attempt to describe a user credential that does not exist: {user}"
         return Failure(ErrorCode.RESOURCE_NOT_FOUND, message)
@@ -104,7 +106,7 @@ def described_body(named: Sequence[str], configs: Mapping[str, Config]) -> Body:
         if not name or times > 1:
             outcomes[name] = described_twice(name) if name else DESCRIBED_EMPTY_NAME
     # Every named user has a result; a list of all users omits those without credentials.
-    shown = dict.fromkeys(named) if named else [user for user, each in outcomes.items() if not _has_none(each)]
+    shown = dict.fromkeys(named) if named else [user for user, outcome in outcomes.items() if not _has_none(outcome)]
     return {**error_fields(None), "results": [_result(user, outcomes[user]) for user in shown]}
 
 

@@ -69,13 +69,14 @@ would reach brokers from the controller's address, which they trust."""
 def read_versions(body: Body) -> BrokerVersions:
     """Read a broker's response to ApiVersions."""
     return BrokerVersions(
-        ranges={one["api_key"]: (one["min_version"], one["max_version"]) for one in body["api_keys"]},
+        ranges={api["api_key"]: (api["min_version"], api["max_version"]) for api in body["api_keys"]},
         supported_features={
-            one["name"]: (one["min_version"], one["max_version"]) for one in body["supported_features"]
+            feature["name"]: (feature["min_version"], feature["max_version"]) for feature in body["supported_features"]
         },
         finalized_features_epoch=body["finalized_features_epoch"],
         finalized_features={
-            one["name"]: (one["min_version_level"], one["max_version_level"]) for one in body["finalized_features"]
+            feature["name"]: (feature["min_version_level"], feature["max_version_level"])
+            for feature in body["finalized_features"]
         },
     )
 
@@ -139,5 +140,7 @@ def _entries(ranges: Iterable[tuple[int, VersionRange]]) -> list[dict[str, Any]]
 def _intersection(every: Sequence[Mapping[_Key, VersionRange]]) -> dict[_Key, VersionRange]:
     """Return the keys that all have, with the versions that all have."""
     common: set[_Key] = set(every[0]).intersection(*every[1:])
-    ranges = {key: (max(one[key][0] for one in every), min(one[key][1] for one in every)) for key in sorted(common)}
+    ranges = {
+        key: (max(ranges[key][0] for ranges in every), min(one[key][1] for one in every)) for key in sorted(common)
+    }
     return {key: (lowest, highest) for key, (lowest, highest) in ranges.items() if lowest <= highest}

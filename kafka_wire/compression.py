@@ -62,7 +62,7 @@ class UnsupportedCompression(WireError):  # noqa: N818 -- Kafka's name: UNSUPPOR
     """The records are compressed by a codec that is unknown, or not installed."""
 
     def __init__(self, compression: int) -> None:
-        known = {one.value: one.name.lower() for one in Compression}
+        known = {codec.value: codec.name.lower() for codec in Compression}
         if compression in known:
             reason = f"{known[compression]}, which needs the Python package {LIBRARY}"
         else:

@@ -75,9 +75,9 @@ _Part = tuple[Encoder, frozenset[str]]
 def _parts(name: str, version: int, field: str) -> tuple[_Part, _Part, _Part]:
     """Return the encoders of the fields before the array, of the array, and of the fields after it, with their keys."""
     fields = schema.definition(name, version).fields
-    (index,) = (index for index, one in enumerate(fields) if one.key == field)
-    before = tuple(one for one in fields[:index] if one.tag is None)
-    after = (*(one for one in fields[:index] if one.tag is not None), *fields[index + 1 :])
+    (index,) = (index for index, other in enumerate(fields) if other.key == field)
+    before = tuple(other for other in fields[:index] if other.tag is None)
+    after = (*(other for other in fields[:index] if other.tag is not None), *fields[index + 1 :])
     return _part(name, version, before), _part(name, version, (fields[index],)), _part(name, version, after)
 
 

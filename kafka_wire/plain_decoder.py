@@ -20,7 +20,7 @@ def fresh_default(field: Field) -> Any:
     if field.is_array:
         return None if field.default is None else []
     if field.kind == "struct" and field.default is not None:
-        return {one.key: fresh_default(one) for one in field.fields}
+        return {inner.key: fresh_default(inner) for inner in field.fields}
     return field.default
 
 
@@ -138,8 +138,8 @@ def least_bytes(field: Field, version: int, flexible: bool) -> int:
     if field.kind == "struct":
         if version in field.nullable:
             return 1
-        inner = (one for one in field.fields if version in one.versions and one.tag is None)
-        return sum(least_bytes(one, version, flexible) for one in inner) + flexible
+        inner = (candidate for candidate in field.fields if version in candidate.versions and candidate.tag is None)
+        return sum(least_bytes(candidate, version, flexible) for candidate in inner) + flexible
     if field.kind in FIXED_FORMATS:
         return struct.calcsize(">" + FIXED_FORMATS[field.kind])
     if field.kind == "uuid":

@@ -34,7 +34,7 @@ def is_default(field: Field, value: object) -> bool:
     if field.is_array and value is not None and field.default is not None:
         return isinstance(value, Sequence) and not value
     if field.kind == "struct" and isinstance(value, Mapping) and field.default is not None:
-        return all(is_default(one, value.get(one.key, one.default)) for one in field.fields)
+        return all(is_default(inner, value.get(inner.key, inner.default)) for inner in field.fields)
     return bool(value == field.default)
 
 
@@ -119,7 +119,7 @@ class _Encoding:
         if not isinstance(value, list | tuple):
             raise self.error(path, f"expected a list, got {type(value).__name__}")
         element = field.elements()
-        encoded = [self.value(element, one, f"{path}[{index}]") for index, one in enumerate(value)]
+        encoded = [self.value(element, item, f"{path}[{index}]") for index, item in enumerate(value)]
         return self.length(field, len(value)) + b"".join(encoded)
 
 

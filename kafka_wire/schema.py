@@ -112,7 +112,7 @@ def _field(row: list[Any]) -> Field:
     name, kind, versions, facts = row if len(row) == 4 else [*row, {}]
     is_array = kind.startswith("[]")
     kind = kind.removeprefix("[]")
-    fields = tuple(_field(one) for one in facts.get("fields", ()))
+    fields = tuple(_field(inner) for inner in facts.get("fields", ()))
     kind = "struct" if fields else kind
     return Field(
         key=snake_case(name),
@@ -136,7 +136,7 @@ def _message(row: dict[str, Any]) -> Message:
         versions=Versions.parse(row["versions"]),
         flexible=Versions.parse(row["flexible"]),
         latest_unstable=row.get("latest_unstable", False),
-        fields=tuple(_field(one) for one in row["fields"]),
+        fields=tuple(_field(field) for field in row["fields"]),
     )
 
 

@@ -259,8 +259,8 @@ def _layout(name: str, version: int, path: tuple[str, ...]) -> _Layout:
     array, defaults = outer, {}
     if len(path) > 1:
         array, inner_before, inner_after = _split(outer.fields, path[1])
-        assert not any(version in one.versions for one in inner_after), f"{name} {version}: fields after {path[1]}"
-        defaults = {one.key: fresh_default(one) for one in inner_after}
+        assert not any(version in field.versions for field in inner_after), f"{name} {version}: fields after {path[1]}"
+        defaults = {field.key: fresh_default(field) for field in inner_after}
         group_head, group_tail = module.add_struct(inner_before, ends=False), module.add_struct(inner_after)
     element = array.elements()
     wrapped = element.kind != "struct"
@@ -269,7 +269,7 @@ def _layout(name: str, version: int, path: tuple[str, ...]) -> _Layout:
     )
     space = compiled(f"<slices of {name} v{version}>", "\n\n".join(module.functions), module.namespace)
     readers: list[Reader | None] = [
-        None if one is None else space[f"read_{one}"] for one in (head, tail, group_head, group_tail, number)
+        None if part is None else space[f"read_{part}"] for part in (head, tail, group_head, group_tail, number)
     ]
     assert readers[0] is not None
     assert readers[1] is not None
@@ -292,7 +292,7 @@ def _layout(name: str, version: int, path: tuple[str, ...]) -> _Layout:
 
 def _split(fields: tuple[Field, ...], key: str) -> tuple[Field, tuple[Field, ...], tuple[Field, ...]]:
     """Return a field, the fields that are sent before it and those after it: tagged fields come last."""
-    (index,) = (index for index, one in enumerate(fields) if one.key == key)
+    (index,) = (index for index, field in enumerate(fields) if field.key == key)
     before = tuple(field for field in fields[:index] if field.tag is None)
     return fields[index], before, (*(field for field in fields[:index] if field.tag is not None), *fields[index + 1 :])
 
@@ -300,6 +300,6 @@ def _split(fields: tuple[Field, ...], key: str) -> tuple[Field, tuple[Field, ...
 def _unwrapped(read: Reader) -> Reader:
     def elements(frame: bytes, position: int, count: int) -> tuple[list[Any], int]:
         found, position = read(frame, position, count)
-        return [one["one"] for one in found], position
+        return [element["one"] for element in found], position
 
     return elements

@@ -136,7 +136,7 @@ def _literal(field: Field) -> str:
     if field.is_array:
         return "[]"
     if field.kind == "struct":
-        return "{" + ", ".join(f"{one.key!r}: {_literal(one)}" for one in field.fields) + "}"
+        return "{" + ", ".join(f"{inner.key!r}: {_literal(inner)}" for inner in field.fields) + "}"
     return "ZERO_UUID" if field.kind == "uuid" else repr(field.default)
 
 

@@ -236,7 +236,7 @@ class _StructWriter:
             return
         self.flush()
         self.lines.append("tags = []")
-        for field in sorted(tagged, key=lambda one: one.tag or 0):
+        for field in sorted(tagged, key=lambda field: field.tag or 0):
             default, same = f"default_{field.key}", f"is_default_{field.key}"
             self.module.namespace[default] = field.default
             self.module.namespace[same] = partial(is_default, field)

@@ -70,11 +70,11 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo pu
 
         kazoo reads these bytes within a response, but does not check for them between two responses of one TLS record.
         """
-        held = [one for one in readable if isinstance(one, ssl.SSLSocket) and one.pending() > 0]
+        held = [socket for socket in readable if isinstance(socket, ssl.SSLSocket) and socket.pending() > 0]
         if not held:
             return super().select(readable, writable, broken, timeout)
         found, *others = super().select(readable, writable, broken, 0)
-        return [[*found, *(one for one in held if one not in found)], *others]
+        return [[*found, *(socket for socket in held if socket not in found)], *others]
 
 
 class Reply:

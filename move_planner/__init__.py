@@ -1,7 +1,7 @@
 """Plans of replica moves: leadership first, then as few bytes as possible for an even cluster, with the reason of each step.
 
-A resource is a measure with two parts per partition: `each`, the load of every replica on its broker (disk bytes, bytes in), and
-`led`, the additional load of the leader (bytes out, the count of leaders). Goals, in this order: drained brokers hold nothing;
+A resource is a measure with two parts per partition: `replica_load`, the load of every replica on its broker (disk bytes, bytes in), and
+`leader_load`, the additional load of the leader (bytes out, the count of leaders). Goals, in this order: drained brokers hold nothing;
 partitions have the requested replication factor; replicas of a partition are in distinct racks where there are enough racks; no
 broker is brought above a capacity; each resource of each broker is within its tolerance of its target (the mean, unless racks or
 capacities make that impossible). Leadership moves cost nothing and come first; replicas move for as few bytes as possible, and the

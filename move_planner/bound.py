@@ -54,12 +54,12 @@ def lower_bound_bytes(state: PlanState, ranges: Ranges, *, level: bool, racks: b
 def _whatever_is_led(state: PlanState) -> tuple[LoadArray, LoadArray]:
     """Return the least and the most that brokers can have with the current replicas, over all possible leaders."""
     replicas, fixed = state.table.replicas, ~state.free
-    least, most = np.zeros_like(state.held), np.zeros_like(state.held)
-    for number, (each, led) in enumerate(zip(state.each, state.led, strict=True)):
+    least, most = np.zeros_like(state.broker_load), np.zeros_like(state.broker_load)
+    for number, (load, led) in enumerate(zip(state.replica_load, state.leader_load, strict=True)):
         for slot in range(replicas.shape[1]):
             now = led if slot == 0 else np.zeros_like(led)
-            np.add.at(least[number], replicas[:, slot], each + np.where(fixed, now, 0))
-            np.add.at(most[number], replicas[:, slot], each + np.where(fixed, now, led))
+            np.add.at(least[number], replicas[:, slot], load + np.where(fixed, now, 0))
+            np.add.at(most[number], replicas[:, slot], load + np.where(fixed, now, led))
     return least, most
 
 
@@ -68,8 +68,8 @@ def _leaving(state: PlanState, number: int, rows: Rows, holders: Rows, surplus: 
     found = np.zeros(state.no_broker + 1)
     if not surplus.any():
         return found
-    chosen = np.flatnonzero((surplus[holders] > 0) & (state.each[number, rows] > 0))
-    load, size, holder = state.each[number, rows[chosen]], state.bytes[rows[chosen]], holders[chosen]
+    chosen = np.flatnonzero((surplus[holders] > 0) & (state.replica_load[number, rows] > 0))
+    load, size, holder = state.replica_load[number, rows[chosen]], state.bytes[rows[chosen]], holders[chosen]
     order = np.lexsort((size / load, holder))
     load, size, holder = load[order], size[order], holder[order]
     preceding = sums_by_group(holder, load) - load
@@ -101,12 +101,12 @@ def _best_first(state: PlanState, number: int, *, copies: bool) -> tuple[LoadArr
 
     With `copies`, of all their replicas; one of these leads.
     """
-    rows = np.flatnonzero(state.free & (state.each[number] + state.led[number] > 0))
-    load, size = state.each[number, rows] + state.led[number, rows], state.bytes[rows]
+    rows = np.flatnonzero(state.free & (state.replica_load[number] + state.leader_load[number] > 0))
+    load, size = state.replica_load[number, rows] + state.leader_load[number, rows], state.bytes[rows]
     if copies:
         factors = state.table.factors()[rows]
-        followers = np.flatnonzero((factors > 1) & (state.each[number, rows] > 0))
-        load = np.concatenate([load, state.each[number, rows[followers]] * (factors[followers] - 1)])
+        followers = np.flatnonzero((factors > 1) & (state.replica_load[number, rows] > 0))
+        load = np.concatenate([load, state.replica_load[number, rows[followers]] * (factors[followers] - 1)])
         size = np.concatenate([size, size[followers] * (factors[followers] - 1)])
     order = np.argsort(size / load, kind="stable")
     return load[order], size[order]

@@ -63,7 +63,7 @@ def _propose_brokers(
     """Return a broker for each load; None when no broker has headroom."""
     loads = np.maximum(loads, 1)
     open_headroom = np.where((headroom > 0).all(axis=0), headroom[number], 0).astype(np.float64)
-    held = state.held[number].astype(np.float64)
+    held = state.broker_load[number].astype(np.float64)
     along = np.cumsum(level(held, ranges.target[number], open_headroom, reach * float(loads.sum())))
     if along[-1] <= 0:
         return None

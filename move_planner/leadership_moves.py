@@ -23,7 +23,7 @@ def move_leadership(state: PlanState, ranges: Ranges, slack: LoadArray) -> None:
 
     `slack`: (resources, brokers + 1), how far beyond its range a resource may be disturbed for another one's sake.
     """
-    for number in np.flatnonzero(state.led.any(axis=1)).tolist():
+    for number in np.flatnonzero(state.leader_load.any(axis=1)).tolist():
         middle = np.rint(ranges.target[number]).astype(np.int64)
         lower, upper = ranges.lower[number], ranges.upper[number]
         # (amount that givers keep, amount up to which takers are filled)
@@ -36,14 +36,14 @@ def move_leadership(state: PlanState, ranges: Ranges, slack: LoadArray) -> None:
 def _one_pass(
     state: PlanState, ranges: Ranges, number: int, ends: tuple[LoadArray, LoadArray], slack: LoadArray
 ) -> bool:
-    held, (floor, ceiling) = state.held[number], ends
+    held, (floor, ceiling) = state.broker_load[number], ends
     give = np.where(state.open_to, np.maximum(0, held - floor), 0)
     take = np.where(state.open_to, np.maximum(0, ceiling - held), 0)
     if not give.any() or not take.any():
         return False
     rows, slots = _candidates(state, number, give, take)
     givers, takers = state.table.replicas[rows, 0], state.table.replicas[rows, slots]
-    loads = state.led[:, rows]
+    loads = state.leader_load[:, rows]
     giving, taking = may_give(state, ranges, slack), may_take(state, ranges, slack)
     # The leader that reaches the amount is included, but no broker falls below its range or rises above it.
     giving[number] = np.maximum(0, held - ranges.lower[number])
@@ -59,7 +59,7 @@ def _one_pass(
 
 def _candidates(state: PlanState, number: int, give: LoadArray, take: LoadArray) -> tuple[Rows, Rows]:
     """Return leaders (rows) and the replica that each would pass leadership to (slots), in the order of preference."""
-    replicas, led = state.table.replicas, state.led
+    replicas, led = state.table.replicas, state.leader_load
     rows = np.flatnonzero(state.free & (give[replicas[:, 0]] > 0) & (led[number] > 0))
     headroom = np.where(state.open_to[replicas[rows]], take[replicas[rows]], 0)
     headroom[:, 0] = 0

@@ -11,7 +11,7 @@ import numpy as np
 
 from controller_core.model.columns import BoolArray, IntArray
 from move_planner.ordering import order_by_giver, ordered, within_budget
-from move_planner.plan_state import held_of
+from move_planner.plan_state import broker_loads
 from move_planner.planning import figures, planned
 from move_planner.preferred_leaders import balance_preferred_leaders
 from move_planner.request import LoadArray, MeasuredRequest, Racks, Resource
@@ -69,7 +69,7 @@ def plan_moves(request: PlanRequest) -> Plan:
     measured = request.measured()
     state, ranges, bound = planned(measured)
     table, before = state.table, state.before
-    held = held_of(before, state.each, state.led, state.no_broker)
+    held = broker_loads(before, state.replica_load, state.leader_load, state.no_broker)
     rows, copied, reasons = steps = ordered(state, held, ranges)
     order = order_by_giver(state, held, ranges, steps)
     rows, copied, reasons = rows[order], copied[order], reasons[order]
@@ -80,7 +80,7 @@ def plan_moves(request: PlanRequest) -> Plan:
     balance_preferred_leaders(table, moved)
     if not request.level:
         table.replicas[~moved] = before[~moved]
-    state.held = held_of(table.replicas, state.each, state.led, state.no_broker)
+    state.broker_load = broker_loads(table.replicas, state.replica_load, state.leader_load, state.no_broker)
     reordered = np.flatnonzero(~moved & (table.replicas != before).any(axis=1))
     changed = np.concatenate([rows[:kept], reordered])
     return Plan(

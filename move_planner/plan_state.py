@@ -1,7 +1,7 @@
 """State of the planner: loads of each resource by broker, the effect of a change on them, and the changes that are allowed.
 
 Brokers are numbers as in `table`, with one additional number for "no broker"; arrays by resource and broker have shape (resources,
-brokers + 1). A partition with one replica is led by that replica wherever it is, so all its load counts as `each`.
+brokers + 1). A partition with one replica is led by that replica wherever it is, so all its load counts as `replica_load`.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,13 @@ from move_planner.table import Rows, Table, new_to, table_of
 class PlanState:
     """A cluster between its original assignment and the planned one, with loads by resource.
 
-    `each`, `led`: (resources, partitions). `open_to`: brokers that may take replicas and leadership; `free`: partitions that may change.
+    `replica_load`, `leader_load`: (resources, partitions), as in a request. `broker_load`: (resources, brokers). `open_to`: brokers that
+    may take replicas and leadership; `free`: partitions that may change.
     """
 
     table: Table
-    each: LoadArray
-    led: LoadArray
+    replica_load: LoadArray
+    leader_load: LoadArray
     open_to: BoolArray
     fixed: BoolArray
     """Excluded brokers."""
@@ -32,7 +33,7 @@ class PlanState:
     """Target number of replicas of each partition: the requested one, limited by the number of brokers that stay."""
     leaders: Rows | None
     """Current leaders, if the request has them."""
-    held: LoadArray
+    broker_load: LoadArray
     budget: int | None
     """Bytes that may be copied; None for no limit."""
     remaining_bytes: int | None
@@ -52,7 +53,7 @@ class PlanState:
 
     def loads(self, rows: Rows, slots: Rows) -> LoadArray:
         """Return the loads of the replicas in these slots: shape (resources, len(rows))."""
-        found: LoadArray = self.each[:, rows] + self.led[:, rows] * (slots == 0)
+        found: LoadArray = self.replica_load[:, rows] + self.leader_load[:, rows] * (slots == 0)
         return found
 
     def costs(self, rows: Rows, slots: Rows) -> LoadArray:
@@ -82,7 +83,7 @@ class PlanState:
         """Swap the replica in a slot with the leader; each row at most once."""
         replicas = self.table.replicas
         givers, takers = replicas[rows, 0], replicas[rows, slots]
-        self._shift(givers, takers, self.led[:, rows])
+        self._shift(givers, takers, self.leader_load[:, rows])
         replicas[rows, 0], replicas[rows, slots] = takers, givers
 
     def leads(self, rows: Rows, slots: Rows) -> BoolArray:
@@ -107,9 +108,9 @@ class PlanState:
     def _shift(self, givers: Rows, takers: Rows, loads: LoadArray) -> None:
         for number, load in enumerate(loads):
             # add.at, because bincount has float weights, which are exact only up to 2**53.
-            np.subtract.at(self.held[number], givers, load)
-            np.add.at(self.held[number], takers, load)
-        self.held[:, self.no_broker] = 0
+            np.subtract.at(self.broker_load[number], givers, load)
+            np.add.at(self.broker_load[number], takers, load)
+        self.broker_load[:, self.no_broker] = 0
 
 
 def initial_state(request: MeasuredRequest) -> PlanState:
@@ -121,39 +122,44 @@ def initial_state(request: MeasuredRequest) -> PlanState:
     # An excluded broker keeps its replicas even if it is not among the brokers that may hold replicas.
     table.stays |= fixed
     excluded = np.zeros(len(table.replicas), dtype=np.bool_) if request.excluded is None else request.excluded
-    present = table.factors()
-    free = ~excluded & (present > 0)
-    asked = present if request.replication_factor is None else request.replication_factor
-    factors = np.where(free, np.minimum(asked, max(1, int(table.stays.sum()))), present)
-    single = np.maximum(present, factors) <= 1
-    each = np.array(
-        [resource.each + np.where(single, resource.led, 0) for resource in request.resources], dtype=np.int64
+    current = table.factors()
+    free = ~excluded & (current > 0)
+    asked = current if request.replication_factor is None else request.replication_factor
+    factors = np.where(free, np.minimum(asked, max(1, int(table.stays.sum()))), current)
+    single = np.maximum(current, factors) <= 1
+    replica_load = np.array(
+        [resource.replica_load + np.where(single, resource.leader_load, 0) for resource in request.resources],
+        dtype=np.int64,
     )
-    led = np.array([np.where(single, 0, resource.led) for resource in request.resources], dtype=np.int64)
+    leader_load = np.array(
+        [np.where(single, 0, resource.leader_load) for resource in request.resources], dtype=np.int64
+    )
     return PlanState(
         table=table,
-        each=each,
-        led=led,
+        replica_load=replica_load,
+        leader_load=leader_load,
         open_to=table.stays & ~fixed,
         fixed=fixed,
         free=free,
         before=table.replicas.copy(),
         factors=factors,
         leaders=None if request.leaders is None else table.leader,
-        held=held_of(table.replicas, each, led, table.no_broker),
+        broker_load=broker_loads(table.replicas, replica_load, leader_load, table.no_broker),
         budget=request.budget_bytes,
         remaining_bytes=request.budget_bytes,
     )
 
 
-def held_of(replicas: Rows, each: LoadArray, led: LoadArray, no_broker: int) -> LoadArray:
+def broker_loads(replicas: Rows, replica_load: LoadArray, leader_load: LoadArray, no_broker: int) -> LoadArray:
     """Sum up loads by resource and broker number."""
-    held = np.zeros((len(each), no_broker + 1), dtype=np.int64)
-    for number in range(len(each)):
+    loads = np.zeros((len(replica_load), no_broker + 1), dtype=np.int64)
+    for number in range(len(replica_load)):
         for slot in range(replicas.shape[1]):
-            np.add.at(held[number], replicas[:, slot], each[number] + (led[number] if slot == 0 else 0))
-    held[:, no_broker] = 0
-    return held
+            np.add.at(
+                loads[number], replicas[:, slot], replica_load[number] + (leader_load[number] if slot == 0 else 0)
+            )
+    loads[:, no_broker] = 0
+    return loads
 
 
 def widen(table: Table, factor: int) -> None:

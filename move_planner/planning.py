@@ -8,7 +8,7 @@ from controller_core.model.columns import BoolArray
 from move_planner.bound import lower_bound_bytes
 from move_planner.leadership_moves import move_leadership
 from move_planner.ordering import ordered
-from move_planner.plan_state import PlanState, held_of, initial_state
+from move_planner.plan_state import PlanState, broker_loads, initial_state
 from move_planner.ranges import Ranges, ranges_of
 from move_planner.request import MAX_TOTAL_LOAD, LoadArray, MeasuredRequest
 from move_planner.required_moves import make_required_moves
@@ -45,7 +45,7 @@ SAMPLE = 0.05
 def plan_measured(request: MeasuredRequest) -> Plan:
     """Plan for a request. Raises ValueError only for a request that contradicts itself."""
     state, ranges, bound = planned(request)
-    held = held_of(state.before, state.each, state.led, state.no_broker)
+    held = broker_loads(state.before, state.replica_load, state.leader_load, state.no_broker)
     rows, copied, reasons = ordered(state, held, ranges)
     return Plan(
         rows=rows,
@@ -75,9 +75,9 @@ def planned(request: MeasuredRequest) -> tuple[PlanState, Ranges, int]:
 def order_of(state: PlanState) -> list[int]:
     """Return the numbers of resources, those that cost the fewest bytes to level first."""
     costs = []
-    for number in range(len(state.each)):
-        rows = np.flatnonzero(state.free & (state.each[number] > 0))
-        load, size = state.each[number, rows], state.bytes[rows].astype(np.float64)
+    for number in range(len(state.replica_load)):
+        rows = np.flatnonzero(state.free & (state.replica_load[number] > 0))
+        load, size = state.replica_load[number, rows], state.bytes[rows].astype(np.float64)
         order = np.argsort(size / np.maximum(load, 1), kind="stable")
         along = np.cumsum(load[order], dtype=np.float64)
         enough = int(np.searchsorted(along, SAMPLE * along[-1])) + 1 if rows.size else 0
@@ -92,8 +92,10 @@ def _planned(state: PlanState, ranges: Ranges, request: MeasuredRequest) -> Plan
     state.recount()
     if not request.level:
         return state
-    first = replace(state, table=replace(state.table, replicas=state.table.replicas.copy()), held=state.held.copy())
-    before = state.held.copy()
+    first = replace(
+        state, table=replace(state.table, replicas=state.table.replicas.copy()), broker_load=state.broker_load.copy()
+    )
+    before = state.broker_load.copy()
     _level(state, ranges, order, may_disturb=True)
     if not _worse(state, ranges, before):
         return state
@@ -102,20 +104,20 @@ def _planned(state: PlanState, ranges: Ranges, request: MeasuredRequest) -> Plan
 
 
 def _level(state: PlanState, ranges: Ranges, order: list[int], *, may_disturb: bool) -> None:
-    nothing = np.zeros_like(state.held)
+    nothing = np.zeros_like(state.broker_load)
     if state.table.replicas.size <= FEW_REPLICAS:
         apply_single_changes(state, ranges, MAX_CHANGES_OF_FEW, may_disturb=may_disturb)
         state.recount()
         return
     width = (ranges.upper - ranges.lower).astype(np.float64)
-    led: BoolArray = np.asarray(state.led.any(axis=1), dtype=np.bool_)
+    led: BoolArray = np.asarray(state.leader_load.any(axis=1), dtype=np.bool_)
     for attempt, (part, inwards) in enumerate(ROUNDS):
         slack: LoadArray = np.rint(width * (part if may_disturb else 0.0)).astype(np.int64)
         for leeway in LEADER_SLACK if may_disturb else (0.0,):
-            if not ranges.outside(state.held, state.open_to).any():
+            if not ranges.outside(state.broker_load, state.open_to).any():
                 return
             move_leadership(state, ranges, np.rint(width * leeway).astype(np.int64))
-        if not ranges.outside(state.held, state.open_to).any():
+        if not ranges.outside(state.broker_load, state.open_to).any():
             return
         free = may_disturb and attempt < ROUNDS_IGNORING_LEADERS
         slack[led] = np.where(free, MAX_TOTAL_LOAD, slack[led])
@@ -136,8 +138,8 @@ def _level(state: PlanState, ranges: Ranges, order: list[int], *, may_disturb: b
 
 def _worse(state: PlanState, ranges: Ranges, before: LoadArray) -> bool:
     """Return whether any resource of a broker is outside its range and worse than before."""
-    over = state.held > np.maximum(before, ranges.upper)
-    under = state.held < np.minimum(before, ranges.lower)
+    over = state.broker_load > np.maximum(before, ranges.upper)
+    under = state.broker_load < np.minimum(before, ranges.lower)
     worse: BoolArray = (over | under) & state.open_to
     return bool(worse.any())
 
@@ -154,7 +156,7 @@ def figures(
             lower=np.where(fixed, before[number, :-1], ranges.lower[number, :-1]),
             upper=np.where(fixed, before[number, :-1], ranges.upper[number, :-1]),
             before=before[number, :-1],
-            after=state.held[number, :-1].copy(),
+            after=state.broker_load[number, :-1].copy(),
         )
         for number, resource in enumerate(request.resources)
     )

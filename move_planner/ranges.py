@@ -1,7 +1,7 @@
 """Target and range of every broker for each resource.
 
-A target is a broker's share of every partition (`shares`: even, unless racks of different sizes forbid it) times `each`, and an even
-part of `led`. What a broker cannot take because of its capacity is distributed over the others. Excluded partitions count with the
+A target is a broker's share of every partition (`shares`: even, unless racks of different sizes forbid it) times `replica_load`, and an even
+part of `leader_load`. What a broker cannot take because of its capacity is distributed over the others. Excluded partitions count with the
 rest; excluded brokers and their replicas do not. Ranges are rounded outwards to whole units (`Resource.unit`).
 """
 
@@ -33,21 +33,21 @@ class Ranges:
 
 def ranges_of(state: PlanState, request: MeasuredRequest) -> Ranges:
     """Compute targets and ranges."""
-    capacity = np.full(state.held.shape, MAX_TOTAL_LOAD, dtype=np.int64)
+    capacity = np.full(state.broker_load.shape, MAX_TOTAL_LOAD, dtype=np.int64)
     for number, resource in enumerate(request.resources):
         for broker, most in resource.capacity.items():
             capacity[number, :-1][state.table.ids == broker] = most
-    target = np.zeros(state.held.shape)
+    target = np.zeros(state.broker_load.shape)
     open_to = np.flatnonzero(state.open_to)
     share = _shares(state)
     growth = state.factors - state.table.factors()
     for number in range(len(target) if len(open_to) else 0):
-        total = float(state.held[number, ~state.fixed].sum() + (state.each[number] * growth).sum())
+        total = float(state.broker_load[number, ~state.fixed].sum() + (state.replica_load[number] * growth).sum())
         weight = share[number, open_to]
         weight = weight if weight.sum() > 0 else np.ones(len(open_to))
         target[number, open_to] = _shared(total, weight, capacity[number, open_to].astype(np.float64))
-    tolerance = np.array([[one.tolerance] for one in request.resources])
-    unit = np.array([[one.unit] for one in request.resources])
+    tolerance = np.array([[resource.tolerance] for resource in request.resources])
+    unit = np.array([[resource.unit] for resource in request.resources])
     lower = np.minimum(np.ceil(target * (1 - tolerance)), np.floor(target / unit + 1e-9) * unit).astype(np.int64)
     upper = np.maximum(np.floor(target * (1 + tolerance)), np.ceil(target / unit - 1e-9) * unit).astype(np.int64)
     return Ranges(target, np.minimum(lower, capacity), np.minimum(upper, capacity), capacity)
@@ -55,16 +55,16 @@ def ranges_of(state: PlanState, request: MeasuredRequest) -> Ranges:
 
 def _shares(state: PlanState) -> npt.NDArray[np.float64]:
     """Return the loads by resource and broker if every partition were spread by its shares."""
-    table, found = state.table, np.zeros(state.held.shape)
+    table, found = state.table, np.zeros(state.broker_load.shape)
     takers = np.flatnonzero(state.open_to)
     # Without racks every broker is its own rack.
     _, rack = np.unique(table.rack[takers] if table.racks else takers, return_inverse=True)
     sizes = np.bincount(rack).tolist()
     factors = np.minimum(state.factors, max(1, len(takers)))
     for factor in np.unique(factors[factors > 0]).tolist() if len(takers) else []:
-        share = np.array([float(one) for one in shares_by_rack(sizes, factor)])
-        found[:, takers] += state.each[:, factors == factor].sum(axis=1)[:, None] * share[rack]
-    found[:, takers] += state.led.sum(axis=1)[:, None] / max(1, len(takers))
+        share = np.array([float(rack_share) for rack_share in shares_by_rack(sizes, factor)])
+        found[:, takers] += state.replica_load[:, factors == factor].sum(axis=1)[:, None] * share[rack]
+    found[:, takers] += state.leader_load.sum(axis=1)[:, None] / max(1, len(takers))
     return found
 
 
@@ -90,12 +90,12 @@ def _shared(total: float, weight: npt.NDArray[np.float64], most: npt.NDArray[np.
 
 def may_give(state: PlanState, ranges: Ranges, slack: LoadArray) -> LoadArray:
     """Return what brokers may lose of each resource: down to the lower end of the range, plus the slack."""
-    found: LoadArray = np.maximum(0, state.held - ranges.lower) + slack
+    found: LoadArray = np.maximum(0, state.broker_load - ranges.lower) + slack
     return found
 
 
 def may_take(state: PlanState, ranges: Ranges, slack: LoadArray) -> LoadArray:
     """Return what brokers may gain of each resource: up to the upper end of the range, plus the slack, within their capacities."""
-    headroom = np.maximum(0, ranges.upper - state.held) + slack
-    found: LoadArray = np.maximum(0, np.minimum(headroom, ranges.capacity - state.held))
+    headroom = np.maximum(0, ranges.upper - state.broker_load) + slack
+    found: LoadArray = np.maximum(0, np.minimum(headroom, ranges.capacity - state.broker_load))
     return found

@@ -8,7 +8,7 @@ required_moves places the replicas that a larger factor adds.
 import numpy as np
 import numpy.typing as npt
 
-from move_planner.plan_state import PlanState, held_of
+from move_planner.plan_state import PlanState, broker_loads
 from move_planner.ranges import Ranges
 from move_planner.table import Rows, Table, doubled
 
@@ -31,14 +31,14 @@ def drop_replicas(state: PlanState, ranges: Ranges, factor: int) -> None:
             state.move(share, slots, np.full(len(share), table.no_broker))
         close_up(table)
         # The leader may be another replica now.
-        state.held = held_of(table.replicas, state.each, state.led, state.no_broker)
+        state.broker_load = broker_loads(table.replicas, state.replica_load, state.leader_load, state.no_broker)
     state.recount()
 
 
 def _to_drop(state: PlanState, ranges: Ranges, rows: Rows) -> Rows:
     table = state.table
     replicas = table.replicas[rows]
-    score: npt.NDArray[np.float64] = (state.held / np.maximum(ranges.target, 1)).max(axis=0)[replicas]
+    score: npt.NDArray[np.float64] = (state.broker_load / np.maximum(ranges.target, 1)).max(axis=0)[replicas]
     score = np.where(table.stays[replicas], score, LEAVING_SCORE) + doubled(table, replicas) * SECOND_IN_RACK_SCORE
     score[:, 1:] += FOLLOWER_SCORE
     score[replicas == table.no_broker] = -1

@@ -36,15 +36,15 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource:
-    """One measure: `each` is the load of a replica on its broker, `led` the additional load of the leader; int64 by partition.
+    """One measure: the load of each replica on its broker, and the additional load of the leader; int64 by partition.
 
     `tolerance`: allowed deviation of a broker, as a part of its target. `capacity`: maximum by broker id; other brokers have no
     limit. `unit`: a range reaches at least to the next multiples of it on both sides of the target.
     """
 
     name: str
-    each: LoadArray
-    led: LoadArray
+    replica_load: LoadArray
+    leader_load: LoadArray
     tolerance: float = TOLERANCE
     capacity: Mapping[int, int] = field(default_factory=dict)
     unit: int = 1
@@ -100,8 +100,8 @@ class MeasuredRequest:
         copies = max(slots, factor or 1)
         _check_loads("bytes", self.bytes, partitions, copies)
         for resource in self.resources:
-            _check_loads(f"{resource.name}.each", resource.each, partitions, copies)
-            _check_loads(f"{resource.name}.led", resource.led, partitions, copies)
+            _check_loads(f"{resource.name}.replica_load", resource.replica_load, partitions, copies)
+            _check_loads(f"{resource.name}.leader_load", resource.leader_load, partitions, copies)
             if not 0 < resource.tolerance < 1:
                 raise ValueError(f"{resource.name}: a tolerance of {resource.tolerance} is not between 0 and 1")
             if min(resource.capacity.values(), default=0) < 0:

@@ -65,7 +65,7 @@ def _place(state: PlanState, ranges: Ranges, order: list[int], rows: Rows, slots
 
 
 def _headroom(state: PlanState, ceiling: LoadArray) -> LoadArray:
-    found: LoadArray = np.maximum(0, ceiling - state.held)
+    found: LoadArray = np.maximum(0, ceiling - state.broker_load)
     return found
 
 
@@ -102,11 +102,11 @@ def _place_best(
         np.repeat(rows, count), np.repeat(slots, count), np.tile(takers, len(rows)), keep_racks=keep_racks
     )
     loads = state.loads(rows, slots)
-    headroom = np.where(state.open_to, ranges.capacity - state.held, 0)
+    headroom = np.where(state.open_to, ranges.capacity - state.broker_load, 0)
     fits = fits.reshape(len(rows), count)
     fullness = np.zeros(fits.shape)
     for number, load in enumerate(loads):
-        then = state.held[number, takers] + load[:, None]
+        then = state.broker_load[number, takers] + load[:, None]
         fits &= load[:, None] <= headroom[number, takers]
         fullness = np.maximum(fullness, then / np.maximum(ranges.target[number, takers], 1))
     brokers = takers[np.where(fits, fullness, np.inf).argmin(axis=1)]

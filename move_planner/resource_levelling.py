@@ -66,7 +66,7 @@ def _exchange(
     tried, failed = ~state.free, 0
     for _ in range(MAX_PASSES):
         state.passes += 1
-        held = state.held[number]
+        held = state.broker_load[number]
         over, under = held > ranges.upper[number], held < ranges.lower[number]
         give = np.where(state.open_to & (over if shedding else ~under), np.maximum(0, held - floor), 0)
         takers = state.open_to & (held < ceiling) & (shedding | under)
@@ -106,7 +106,7 @@ def _pick(
     rows, slots, loads = rows[order], slots[order], loads[:, order]
     givers = replicas[rows, slots]
     giving = may_give(state, ranges, slack)
-    giving[number] = np.maximum(0, state.held[number] - ranges.lower[number])
+    giving[number] = np.maximum(0, state.broker_load[number] - ranges.lower[number])
     chosen = admitted(givers, loads, giving)
     by_giver = chosen[np.argsort(givers[chosen], kind="stable")]
     preceding = sums_by_group(givers[by_giver], loads[number, by_giver]) - loads[number, by_giver]
@@ -123,7 +123,7 @@ def _cheapest_candidates(
 ) -> tuple[Rows, Rows]:
     """Drop replicas that have more than enough cheaper ones before them in this pass."""
     give, wanted = amounts
-    load = state.each[number, rows] + state.led[number, rows] * (slots == 0)
+    load = state.replica_load[number, rows] + state.leader_load[number, rows] * (slots == 0)
     useful = np.flatnonzero((load > 0) & (load <= largest))
     rows, slots, load = rows[useful], slots[useful], load[useful]
     cost = _cost(state, number, rows, slots)
@@ -146,7 +146,7 @@ def _cheapest_first(state: PlanState, number: int, rows: Rows, slots: Rows, load
     """
     load = loads[number].astype(np.float64)
     step = np.floor(np.log(_cost(state, number, rows, slots)) / COST_STEP).astype(np.int32)
-    total = np.maximum(state.held.sum(axis=1), 1)[:, None]
+    total = np.maximum(state.broker_load.sum(axis=1), 1)[:, None]
     disturbing = (loads / total).sum(axis=0) / load * np.where(state.costs(rows, slots) > 0, 1.0, COPIED_ANYWAY)
     found: Rows = np.lexsort((_tie_break(state, rows), state.leads(rows, slots), disturbing, step))
     return found
@@ -158,7 +158,7 @@ def _tie_break(state: PlanState, rows: Rows) -> Rows:
     With one resource all have the same. Adjacent rows are often on the same brokers then, so the order has no pattern and differs
     in each pass.
     """
-    if len(state.each) > 1:
+    if len(state.replica_load) > 1:
         return rows
     found: Rows = (rows + 1) * pow(MIXING, state.passes, 2**32) % 2**32
     return found
@@ -166,6 +166,6 @@ def _tie_break(state: PlanState, rows: Rows) -> Rows:
 
 def _cost(state: PlanState, number: int, rows: Rows, slots: Rows) -> npt.NDArray[np.float64]:
     """Return bytes per unit of the resource."""
-    load = state.each[number, rows] + state.led[number, rows] * (slots == 0)
+    load = state.replica_load[number, rows] + state.leader_load[number, rows] * (slots == 0)
     found: npt.NDArray[np.float64] = np.maximum(state.bytes[rows], 1) / load
     return found

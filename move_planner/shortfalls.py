@@ -33,7 +33,7 @@ def shortfalls(
 def _drained(state: PlanState, ranges: Ranges, *, spent: bool) -> Iterator[Unreached]:
     table = state.table
     staying = int(table.stays.sum())
-    full = (state.held >= ranges.capacity).any(axis=0) & state.open_to
+    full = (state.broker_load >= ranges.capacity).any(axis=0) & state.open_to
     for number in np.flatnonzero(~table.stays[:-1]).tolist():
         holding = (table.replicas == number).any(axis=1)
         if not holding.any():
@@ -88,12 +88,12 @@ def _racks(request: MeasuredRequest, state: PlanState, *, spent: bool) -> Iterat
 
 def _outside(request: MeasuredRequest, state: PlanState, ranges: Ranges, *, spent: bool) -> Iterator[Unreached]:
     table = state.table
-    outside = ranges.outside(state.held, state.open_to)
+    outside = ranges.outside(state.broker_load, state.open_to)
     for number, resource in enumerate(request.resources):
         mean = ranges.target[number, state.open_to].mean() if state.open_to.any() else 0.0
         apart = np.abs(ranges.target[number] - mean) > resource.tolerance * mean + resource.unit
         for place in np.flatnonzero(state.open_to & (apart | (outside[number] > 0))).tolist():
-            broker, held = int(table.ids[place]), int(state.held[number, place])
+            broker, held = int(table.ids[place]), int(state.broker_load[number, place])
             if apart[place] and len(request.resources) == 1:
                 part = ranges.target[number, place]
                 message = (
@@ -103,7 +103,7 @@ def _outside(request: MeasuredRequest, state: PlanState, ranges: Ranges, *, spen
             if not outside[number, place]:
                 continue
             lower, upper = int(ranges.lower[number, place]), int(ranges.upper[number, place])
-            largest = int(state.each[number, (table.replicas == place).any(axis=1)].max(initial=0))
+            largest = int(state.replica_load[number, (table.replicas == place).any(axis=1)].max(initial=0))
             if spent:
                 why = BUDGET
             elif largest > upper - lower:

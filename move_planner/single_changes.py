@@ -25,15 +25,15 @@ MIN_GAIN = 1e-9
 
 def apply_single_changes(state: PlanState, ranges: Ranges, changes: int, *, may_disturb: bool) -> None:
     """Make single changes while one helps. `may_disturb`: a resource of a broker may get worse if others gain more."""
-    stuck = np.zeros(state.held.shape, dtype=np.bool_)
+    stuck = np.zeros(state.broker_load.shape, dtype=np.bool_)
     scale = np.maximum(ranges.target, 1)
     for _ in range(changes):
-        outside = ranges.outside(state.held, state.open_to) / scale
+        outside = ranges.outside(state.broker_load, state.open_to) / scale
         outside[stuck] = 0
         number, worst = np.unravel_index(int(outside.argmax()), outside.shape)
         if outside[number, worst] <= 0:
             return
-        over = bool(state.held[number, worst] > ranges.upper[number, worst])
+        over = bool(state.broker_load[number, worst] > ranges.upper[number, worst])
         change = (int(number), int(worst), over)
         if _move_one_leader(state, ranges, change, may_disturb=may_disturb) or _move_one_replica(
             state, ranges, change, may_disturb=may_disturb
@@ -54,7 +54,7 @@ def gains(
     gain = np.zeros(len(givers))
     allowed = np.ones(len(givers), dtype=np.bool_)
     for number, load in enumerate(loads):
-        lower, upper, held = ranges.lower[number], ranges.upper[number], state.held[number]
+        lower, upper, held = ranges.lower[number], ranges.upper[number], state.broker_load[number]
         for brokers, added in ((givers, -load), (takers, load)):
             now, then = held[brokers], held[brokers] + added
             out_now = np.maximum(0, now - upper[brokers]) + np.maximum(0, lower[brokers] - now)
@@ -70,14 +70,14 @@ def _move_one_leader(state: PlanState, ranges: Ranges, change: tuple[int, int, b
     number, worst, over = change
     replicas = state.table.replicas
     if over:
-        led = np.flatnonzero(state.free & (replicas[:, 0] == worst) & (state.led[number] > 0))
+        led = np.flatnonzero(state.free & (replicas[:, 0] == worst) & (state.leader_load[number] > 0))
         rows, slots = np.repeat(led, replicas.shape[1] - 1), np.tile(np.arange(1, replicas.shape[1]), len(led))
     else:
-        rows, slots = np.nonzero((replicas == worst) & (state.free & (state.led[number] > 0))[:, None])
+        rows, slots = np.nonzero((replicas == worst) & (state.free & (state.leader_load[number] > 0))[:, None])
     givers, takers = replicas[rows, 0], replicas[rows, slots]
     possible = (slots > 0) & state.open_to[givers] & state.open_to[takers]
     rows, slots, givers, takers = rows[possible], slots[possible], givers[possible], takers[possible]
-    loads = state.led[:, rows]
+    loads = state.leader_load[:, rows]
     best = _best(gains(state, ranges, givers, takers, loads, may_disturb=may_disturb), loads[number])
     if best is not None:
         state.lead(rows[[best]], slots[[best]])
@@ -89,10 +89,10 @@ def _move_one_replica(state: PlanState, ranges: Ranges, change: tuple[int, int, 
     replicas = state.table.replicas
     among = (replicas == worst) if over else state.open_to[replicas] & (replicas != worst).all(axis=1)[:, None]
     rows, slots = np.nonzero(among & state.free[:, None])
-    load = state.each[number, rows] + state.led[number, rows] * (slots == 0)
+    load = state.replica_load[number, rows] + state.leader_load[number, rows] * (slots == 0)
     wanted = max(
-        int(state.held[number, worst] - ranges.upper[number, worst]),
-        int(ranges.lower[number, worst] - state.held[number, worst]),
+        int(state.broker_load[number, worst] - ranges.upper[number, worst]),
+        int(ranges.lower[number, worst] - state.broker_load[number, worst]),
     )
     useful = np.flatnonzero(load > 0)
     nearest = useful[np.argsort(np.abs(load[useful] - wanted), kind="stable")[:MAX_CANDIDATES]]

@@ -118,7 +118,7 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {one}" for key, one in value.items())
+        return ", ".join(f"{key}: {element}" for key, element in value.items())
     if isinstance(value, list):
         return ",".join(map(str, value))
     return str(value)

@@ -33,7 +33,11 @@ def documents(jars: Path) -> dict[str, dict[str, str]]:
 
 
 def _texts(definitions: Json) -> dict[str, str]:
-    return {name: each["documentation"] for name, each in sorted(definitions.items()) if not each["internal"]}
+    return {
+        name: definition["documentation"]
+        for name, definition in sorted(definitions.items())
+        if not definition["internal"]
+    }
 
 
 if __name__ == "__main__":

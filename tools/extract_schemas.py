@@ -89,7 +89,7 @@ def extract_field(field: Json, shared: dict[str, list[Json]]) -> list[Any]:
         facts["default"] = plain_default(kind, field["default"])
     if is_struct(kind):
         inner = field.get("fields") or shared[kind.removeprefix("[]")]
-        facts["fields"] = [extract_field(one, shared) for one in inner]
+        facts["fields"] = [extract_field(field, shared) for field in inner]
     return [*row, facts] if facts else row
 
 
@@ -109,7 +109,9 @@ def definitions(jars: Path, version: str) -> list[Json]:
         with zipfile.ZipFile(jars / f"{artifact}-{version}.jar") as jar:
             names = (name for name in jar.namelist() if name.startswith(folder) and name.endswith(".json"))
             read = (json.loads(COMMENT.sub("", jar.read(name).decode())) for name in names)
-            found.extend(one for one in read if artifact != "kafka-group-coordinator" or is_used_record(one))
+            found.extend(
+                message for message in read if artifact != "kafka-group-coordinator" or is_used_record(message)
+            )
     return found
 
 
@@ -129,7 +131,7 @@ def main() -> None:
         messages = [extract_message(definition) for definition in definitions(Path(directory), version)]
         # A message that a version has removed may still be listed, with "none" as versions and no fields.
         messages = sorted(
-            (message for message in messages if message["versions"] != "none"), key=lambda one: str(one["name"])
+            (message for message in messages if message["versions"] != "none"), key=lambda message: str(message["name"])
         )
         lines = [json.dumps(message, separators=(",", ":")) for message in messages]
         target = arguments.into / f"messages-{version}.jsonl"

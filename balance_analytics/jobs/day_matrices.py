@@ -108,7 +108,7 @@ class DayMatrices(NamedTuple):
         at[self.changed] = np.arange(len(self.changed))
         changed = np.flatnonzero(at[chosen] >= 0)
         return self._replace(
-            series=tuple(self.series[one] for one in numbers.tolist()),
+            series=tuple(self.series[number] for number in numbers.tolist()),
             number=number.astype(np.int32),
             changed=changed,
             changed_replicas=self.changed_replicas[at[chosen][changed]],
@@ -193,7 +193,7 @@ def of_cluster(found: DayMatrices, cluster_id: str) -> DayMatrices:
 
 def by_bucket(found: DayMatrices, buckets: int) -> Iterator[tuple[int, DayMatrices]]:
     """Yield the rows of each bucket that has any, with its number."""
-    seeds = np.array([zlib.crc32("\0".join(one).encode()) for one in found.series], dtype=np.uint64)
+    seeds = np.array([zlib.crc32("\0".join(names).encode()) for names in found.series], dtype=np.uint64)
     block = (found.partition // PARTITIONS_PER_BLOCK).astype(np.uint64)
     mixed = (((seeds[found.number] << np.uint64(20)) + block) * _MIX) >> np.uint64(33)
     bucket = (mixed % np.uint64(buckets)).astype(np.int64)
@@ -220,7 +220,7 @@ def _series(columns: Columns) -> tuple[tuple[tuple[str, str], ...], npt.NDArray[
     both = clusters.indices.to_numpy().astype(np.int64) * len(names) + topics.indices.to_numpy()
     distinct, number = np.unique(both, return_inverse=True)
     of_cluster = clusters.dictionary.to_pylist()
-    series = tuple((of_cluster[one // len(names)], names[one % len(names)]) for one in distinct.tolist())
+    series = tuple((of_cluster[number // len(names)], names[number % len(names)]) for number in distinct.tolist())
     return series, number.astype(np.int32)
 
 

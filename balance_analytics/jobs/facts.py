@@ -128,10 +128,10 @@ def _bring_up_to_date(
     days = days_to_compute(base.sources, files, rates, options.first_day, options.recompute)
     newest = base
     if days is not None:
-        one = _Computed(published, base, samples, files, days, options, folder, left_out)
-        staged, sources = one.stage()
+        computation = _Computed(published, base, samples, files, days, options, folder, left_out)
+        staged, sources = computation.stage()
         computed = {day: replace(source, rates=rates.get(day, source.rates)) for day, source in sources.items()}
-        newest = one.publish(staged, hours, computed)
+        newest = computation.publish(staged, hours, computed)
     if hours is not None:
         stored = StoredFacts.of(published, newest).only(day for day in newest.days() if day >= options.first_day)
         topics = stored.topics()

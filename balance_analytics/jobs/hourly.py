@@ -38,7 +38,7 @@ def hourly(samples: DataFrame, round_ms: int, states: DataFrame | None = None) -
     # Numbers are compared without reading the rows; names only where their numbers are the same.
     together = packed.repartition(*PARTITION).sortWithinPartitions(sf.xxhash64(*PARTITION), *PARTITION)
     found = map_batches(together, partial(hour_batches, round_ms), SAMPLE_HOURS)
-    state = sf.struct(*(sf.col(f"{STATE_PREFIX}{one.name}").alias(one.name) for one in STATE_VALUES))
+    state = sf.struct(*(sf.col(f"{STATE_PREFIX}{value.name}").alias(value.name) for value in STATE_VALUES))
     return found.select(*names(FACTS), state.alias(STATE))
 
 

@@ -28,9 +28,11 @@ def broker_facts_of(path: str | None) -> BrokerFacts:
     """Read --brokers."""
     found = _json(path)
     try:
-        racks = {int(broker): str(one["rack"]) for broker, one in found.items() if one.get("rack") is not None}
+        racks = {int(broker): str(facts["rack"]) for broker, facts in found.items() if facts.get("rack") is not None}
         sizes = {
-            int(broker): int(one["disk_bytes"]) for broker, one in found.items() if one.get("disk_bytes") is not None
+            int(broker): int(facts["disk_bytes"])
+            for broker, facts in found.items()
+            if facts.get("disk_bytes") is not None
         }
     except (TypeError, ValueError) as error:
         raise AnalyticsError(f"--brokers: a broker's id or disk_bytes is not a number: {error}") from error
@@ -42,12 +44,12 @@ def sketches_of(path: str | None) -> Mapping[str, KeySketch]:
     try:
         return {
             topic: KeySketch(
-                counters=max(1, len(one["counts"])),
-                messages=int(one["messages"]),
-                error=int(one["error"]),
-                counts={str(key): int(count) for key, count in one["counts"].items()},
+                counters=max(1, len(facts["counts"])),
+                messages=int(facts["messages"]),
+                error=int(facts["error"]),
+                counts={str(key): int(count) for key, count in facts["counts"].items()},
             )
-            for topic, one in _json(path).items()
+            for topic, facts in _json(path).items()
         }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise AnalyticsError(f"--key-sketches: a sketch lacks messages, error or counts: {error}") from error
@@ -61,7 +63,7 @@ def _json(path: str | None) -> Mapping[str, Any]:
         found = json.loads(text)
     except ValueError as error:
         raise AnalyticsError(f"{path} is not JSON: {error}") from error
-    if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
+    if not isinstance(found, dict) or not all(isinstance(facts, dict) for facts in found.values()):
         raise AnalyticsError(f"{path} must be a JSON object of objects")
     return found
 

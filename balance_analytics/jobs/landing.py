@@ -178,7 +178,9 @@ def _write(samples: Samples, published: Published, run: str, wanted: _Wanted, en
         late = sf.count_if(~_since(wanted.oldest) & sf.col("partition").isNotNull()).alias("late")
         frames.append(_rows(samples, new).observe(seen, late).where(_since(wanted.oldest)))
     if wanted.recompute_from is not None and position.offsets and position.topic_id == ends.topic_id:
-        before = OffsetRange(topic, {one: min(ends.since[one], new.start[one]) for one in new.start}, new.start)
+        before = OffsetRange(
+            topic, {partition: min(ends.since[partition], new.start[partition]) for partition in new.start}, new.start
+        )
         again = _since(day_before(wanted.recompute_from)) & ~_since(wanted.oldest)
         frames.append(_rows(samples, before).where(again))
     if not frames:

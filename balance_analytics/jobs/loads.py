@@ -73,8 +73,8 @@ def run(spark: SparkSession, facts_path: str, out: str, options: LoadsOptions, l
     size = sum(file.size for day in stored.parts for file in facts.parts[day])
     buckets = max(spark.sparkContext.defaultParallelism, -(-size // BYTES_PER_BUCKET))
     window, found, sums = stored.without_corrupt(left_out, lambda: _computed(spark, stored, buckets, options))
-    _check_clusters(stored, {cluster for one in found for cluster in one.clusters})
-    _note_gone([topic for one in found for topic in one.gone], left_out)
+    _check_clusters(stored, {cluster for part in found for cluster in part.clusters})
+    _note_gone([topic for part in found for topic in part.gone], left_out)
     target = loads_below(spark, out)
     base = target.newest(left_out)
     parts = {
@@ -107,8 +107,8 @@ def _files(spark: SparkSession, stored: StoredFacts) -> RDD[tuple[str, bytes]]:
 def _joined(found: Iterable[Packed]) -> Iterator[Any]:
     """Yield the loads of several tasks as tables of about PARTITIONS_PER_FILE rows."""
     tables: list[Any] = []
-    for one in found:
-        tables.append(one.table())
+    for part in found:
+        tables.append(part.table())
         if sum(map(len, tables)) >= PARTITIONS_PER_FILE:
             yield pa.concat_tables(tables)
             tables = []
@@ -154,8 +154,8 @@ def _ends(spark: SparkSession, stored: StoredFacts, options: LoadsOptions) -> tu
     if not stored.names():
         return None
     found: Ends = {}
-    for one in _files(spark, stored).map(partial(ends_of_files, options.min_minutes)).collect():
-        found = joined_ends(found, one)
+    for ends_of_part in _files(spark, stored).map(partial(ends_of_files, options.min_minutes)).collect():
+        found = joined_ends(found, ends_of_part)
     if options.cluster_id is not None:
         found = {cluster: ends for cluster, ends in found.items() if cluster == options.cluster_id}
     if not found:
@@ -177,13 +177,13 @@ def _check_clusters(stored: StoredFacts, clusters: Collection[str]) -> None:
 def _note_gone(gone: Iterable[Gone], left_out: LeftOuts) -> None:
     """Name the topics that are gone."""
     topics: dict[str, Gone] = {}
-    for one in gone:
-        before = topics.get(one.topic, Gone(one.topic, 0, 0))
-        topics[one.topic] = Gone(one.topic, before.partitions + one.partitions, max(before.last_s, one.last_s))
-    for one in sorted(topics.values())[:MAX_GONE_NAMED]:
-        last = dt.datetime.fromtimestamp(one.last_s, dt.UTC)
+    for topic in gone:
+        before = topics.get(topic.topic, Gone(topic.topic, 0, 0))
+        topics[topic.topic] = Gone(topic.topic, before.partitions + topic.partitions, max(before.last_s, topic.last_s))
+    for topic in sorted(topics.values())[:MAX_GONE_NAMED]:
+        last = dt.datetime.fromtimestamp(topic.last_s, dt.UTC)
         left_out.add(
-            f"topic {one.topic}: {one.partitions} partitions not seen since {last:%Y-%m-%d %H:00} UTC, deleted since then",
+            f"topic {topic.topic}: {topic.partitions} partitions not seen since {last:%Y-%m-%d %H:00} UTC, deleted since then",
             1,
             "nothing, if that was intended",
         )

@@ -146,9 +146,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _print(ran: Ran, out: str) -> None:
     lines = []
     if ran.result is not None:
-        figures = ", ".join(f"{one.resource} max/mean {one.max_over_mean:.2f}" for one in ran.result.skew)
+        figures = ", ".join(f"{skew.resource} max/mean {skew.max_over_mean:.2f}" for skew in ran.result.skew)
         lines.append(f"{ran.result.partitions} partitions, {ran.result.window.hours_seen} hours: {figures}")
-        lines += [f"went on without {one.count} x {one.what}; to do: {one.remedy}" for one in ran.result.left_out]
+        lines += [
+            f"went on without {left_out.count} x {left_out.what}; to do: {left_out.remedy}"
+            for left_out in ran.result.left_out
+        ]
         lines.append(f"the result is {out}/{RESULT_NAME}")
     lines += ran.messages
     if ran.report is not None:

@@ -93,15 +93,15 @@ def run(spark: SparkSession, out: str, brokers: Brokers, goal: Goal) -> Planned:
             write_text(spark, f"{out}/{MANIFEST_NAME}", json.dumps(listed, indent=1) + "\n")
         else:
             remove(spark, f"{out}/{MANIFEST_NAME}")
-    sources = {one.resource: one.source for one in result.skew if one.resource in OF_TOPICS}
+    sources = {skew.resource: skew.source for skew in result.skew if skew.resource in OF_TOPICS}
     return Planned(proposed_moves(proposal, None, goal.tolerance, sources), tuple(objects))
 
 
 def _terms(result: Result, brokers: Brokers, goal: Goal) -> PlannerSettings:
     """Return the planner's settings: brokers of the study and live ones. Brokers that lead none of their preferred partitions count as offline."""
     alive = brokers.alive
-    named = {*(one.broker for one in result.brokers), *brokers.facts.racks, *brokers.facts.capacities, *(alive or ())}
-    idle = frozenset(one.broker for one in result.brokers if one.preferred_leaders and not one.leaders)
+    named = {*(row.broker for row in result.brokers), *brokers.facts.racks, *brokers.facts.capacities, *(alive or ())}
+    idle = frozenset(row.broker for row in result.brokers if row.preferred_leaders and not row.leaders)
     capacities = {"disk": dict(brokers.facts.capacities)} if brokers.facts.capacities else {}
     return PlannerSettings(
         racks={broker: brokers.facts.racks.get(broker) for broker in sorted(named)},

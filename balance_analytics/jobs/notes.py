@@ -19,7 +19,7 @@ from balance_analytics.model.results import LeftOut
 def keep(spark: SparkSession, out: str, stage: str, found: Sequence[LeftOut]) -> None:
     """Replace the notes of a stage."""
     with errors_about(out, "notes"):
-        write_text(spark, _place(out, stage), json.dumps([asdict(one) for one in found]))
+        write_text(spark, _place(out, stage), json.dumps([asdict(note) for note in found]))
 
 
 def kept(spark: SparkSession, out: str, stages: Sequence[str]) -> tuple[LeftOut, ...]:

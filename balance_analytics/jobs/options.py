@@ -164,7 +164,7 @@ def _some_of(text: str, known: Sequence[str], what: str) -> tuple[str, ...]:
     unknown = sorted(set(names) - set(known))
     if unknown:
         raise argparse.ArgumentTypeError(f"there is no {what} {', '.join(unknown)}; there are {', '.join(known)}")
-    return tuple(one for one in known if one in names)
+    return tuple(name for name in known if name in names)
 
 
 def _number(least: int, most: int) -> Callable[[str], int]:

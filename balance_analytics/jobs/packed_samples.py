@@ -131,7 +131,7 @@ class _Rows:
     def _series(self, batch: Any) -> IntArray:
         """Return a number for each row, equal for rows of the same partition: that of its names, then the partition."""
         clusters, topics = (batch[name].dictionary_encode() for name in ("cluster_id", "topic"))
-        cluster, topic = (one.indices.to_numpy().astype(np.int64) for one in (clusters, topics))
+        cluster, topic = (column.indices.to_numpy().astype(np.int64) for column in (clusters, topics))
         pairs, place = np.unique(cluster * len(topics.dictionary) + topic, return_inverse=True)
         named = zip(*(array.to_pylist() for array in _of_pairs(pairs, clusters, topics)), strict=True)
         numbers = np.array([self.names.setdefault(name, len(self.names)) for name in named], np.int64)

@@ -88,8 +88,8 @@ class LeftOuts:
 
     def add_all(self, others: LeftOuts) -> None:
         """Note everything of another list."""
-        for one in others.all():
-            self.add(one.what, one.count, one.remedy)
+        for other in others.all():
+            self.add(other.what, other.count, other.remedy)
 
     def all(self) -> tuple[LeftOut, ...]:
         """Return everything that was noted."""

@@ -284,7 +284,7 @@ def _by_part(found: list[FoundFile], part: str | None) -> Parts:
 def _unmanaged(found: list[FoundFile]) -> Parts:
     """Return the days that an earlier version wrote."""
     parts: dict[str, list[DataFile]] = {}
-    for file in sorted(found, key=lambda one: one.path):
+    for file in sorted(found, key=lambda file: file.path):
         if matched := _UNMANAGED.fullmatch(file.path):
             parts.setdefault(matched["part"], []).append(DataFile(file.path, file.size))
     return {name: tuple(files) for name, files in parts.items()}

@@ -40,8 +40,8 @@ STATE_PREFIX = "state_"
 SAMPLE_HOURS = (
     *FACTS,
     *(
-        Column(f"{STATE_PREFIX}{one.name}", one.kind, "of the hour's last sample", nullable=True)
-        for one in STATE_VALUES
+        Column(f"{STATE_PREFIX}{value.name}", value.kind, "of the hour's last sample", nullable=True)
+        for value in STATE_VALUES
     ),
 )
 """Rows of FACTS, with the partition's state after its last sample of the hour."""
@@ -183,10 +183,10 @@ def _last_known(values: IntArray, first: BoolArray) -> IntArray:
 def _batch(packed: Any, samples: _Samples) -> Any:
     """Return rows of SAMPLE_HOURS."""
     columns = {**_names(packed, samples), **_figures(samples)}
-    columns |= {f"{STATE_PREFIX}{one.name}": _nullable(samples.last(one.name)) for one in STATE_VALUES}
-    arrays = [columns[one.name] for one in SAMPLE_HOURS]
+    columns |= {f"{STATE_PREFIX}{value.name}": _nullable(samples.last(value.name)) for value in STATE_VALUES}
+    arrays = [columns[column.name] for column in SAMPLE_HOURS]
     return pa.RecordBatch.from_arrays(
-        [array.cast(ARROW_TYPES[one.kind]) for array, one in zip(arrays, SAMPLE_HOURS, strict=True)],
+        [array.cast(ARROW_TYPES[column.kind]) for array, column in zip(arrays, SAMPLE_HOURS, strict=True)],
         names=names(SAMPLE_HOURS),
     )
 

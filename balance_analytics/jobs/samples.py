@@ -148,6 +148,6 @@ def address(place: str) -> tuple[str, str]:
     (('a:9092,b:9092', 'samples'), ('a:9092', '__steward_samples'))
     """
     parts = urlsplit(place)
-    if not parts.netloc or any(":" not in one for one in parts.netloc.split(",")):
+    if not parts.netloc or any(":" not in address for address in parts.netloc.split(",")):
         raise AnalyticsError(f"{place} names no brokers: write kafka://HOST:PORT[,HOST:PORT][/TOPIC]")
     return parts.netloc, parts.path.strip("/") or SAMPLES_TOPIC

@@ -42,7 +42,8 @@ class OffsetRange:
         """Return the options of Spark's Kafka reader."""
         named = {"startingOffsets": self.start, "endingOffsets": self.end}
         offsets = {
-            name: {self.topic: {str(one): offset for one, offset in some.items()}} for name, some in named.items()
+            name: {self.topic: {str(partition): offset for partition, offset in some.items()}}
+            for name, some in named.items()
         }
         return {"subscribe": self.topic, **{name: json.dumps(value) for name, value in offsets.items()}}
 
@@ -73,9 +74,11 @@ def ends_of(samples: Samples, since_ms: int) -> TopicEnds:
         partitions = [int(partition.partition()) for partition in described.partitions()]
         spec = jvm.org.apache.kafka.clients.admin.OffsetSpec
         asked = {"earliest": spec.earliest(), "since": spec.forTimestamp(since_ms), "latest": spec.latest()}
-        found = {name: _offsets(jvm, admin, topic, partitions, one) for name, one in asked.items()}
+        found = {name: _offsets(jvm, admin, topic, partitions, spec) for name, spec in asked.items()}
         topic_id = str(described.topicId().toString())
-    since = {one: found["latest"][one] if offset < 0 else offset for one, offset in found["since"].items()}
+    since = {
+        partition: found["latest"][partition] if offset < 0 else offset for partition, offset in found["since"].items()
+    }
     return TopicEnds(topic_id, found["earliest"], since, found["latest"])
 
 
@@ -86,4 +89,4 @@ def _offsets(jvm: Any, admin: Any, topic: str, partitions: list[int], spec: Any)
     for key in named.values():
         asked.put(key, spec)
     listed = jvm.java.util.HashMap(wait(jvm, admin.listOffsets(asked).all()))
-    return {one: int(listed.get(key).offset()) for one, key in named.items()}
+    return {partition: int(listed.get(key).offset()) for partition, key in named.items()}

@@ -89,10 +89,10 @@ class _Days:
 
     def __init__(self, window: Window, found: Sequence[DayMatrices]) -> None:
         self.window, self.found = window, found
-        self.series = sorted({one for rows in found for one in rows.series})
-        number_of = {one: number for number, one in enumerate(self.series)}
+        self.series = sorted({names for rows in found for names in rows.series})
+        number_of = {names: number for number, names in enumerate(self.series)}
         keys = [
-            np.array([number_of[one] for one in rows.series], dtype=np.int64)[rows.number] << 32 | rows.partition
+            np.array([number_of[names] for names in rows.series], dtype=np.int64)[rows.number] << 32 | rows.partition
             for rows in found
         ]
         distinct_keys, place = np.unique(np.concatenate([np.zeros(0, np.int64), *keys]), return_inverse=True)

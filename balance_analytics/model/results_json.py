@@ -75,7 +75,7 @@ def value_of(kind: Any, value: Any, where: str) -> Any:
             raise ResultError(f"{where} is not a list")
         return tuple(value_of(get_args(kind)[0], item, f"{where}[{at}]") for at, item in enumerate(value))
     if get_origin(kind) in {Union, types.UnionType}:
-        (inner,) = [one for one in get_args(kind) if one is not type(None)]
+        (inner,) = [argument for argument in get_args(kind) if argument is not type(None)]
         return None if value is None else value_of(inner, value, where)
     accepted = (int, float) if kind is float else (kind,)
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):

@@ -101,7 +101,7 @@ def known(column: Longs) -> list[int | None]:
 def ids(column: Ints) -> list[list[int]]:
     """Return lists of broker ids without padding."""
     found: list[list[int]] = column.tolist()
-    return found if (column >= 0).all() else [[one for one in row if one != NO_BROKER] for row in found]
+    return found if (column >= 0).all() else [[broker for broker in row if broker != NO_BROKER] for row in found]
 
 
 def sizes(column: Longs, replicas: Ints) -> list[list[int | None]]:
@@ -110,7 +110,9 @@ def sizes(column: Longs, replicas: Ints) -> list[list[int | None]]:
     if (column >= 0).all() and (replicas >= 0).all():
         return found
     counts = (replicas != NO_BROKER).sum(axis=1).tolist()
-    return [[None if one == UNKNOWN else one for one in row[:count]] for row, count in zip(found, counts, strict=True)]
+    return [
+        [None if value == UNKNOWN else value for value in row[:count]] for row, count in zip(found, counts, strict=True)
+    ]
 
 
 def decode(key: bytes, value: bytes) -> Samples:
@@ -173,7 +175,7 @@ def _ints(values: list[Any], lowest: int = 0) -> Ints:
 
 
 def _nullable(values: list[Any]) -> Longs:
-    return np.array([UNKNOWN if one is None else one for one in _checked_nullable(values)], np.int64)
+    return np.array([UNKNOWN if value is None else value for value in _checked_nullable(values)], np.int64)
 
 
 def _checked_nullable(values: list[Any]) -> list[Any]:

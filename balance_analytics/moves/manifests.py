@@ -100,6 +100,6 @@ def _figures(proposal: Proposal) -> str:
 def _expected_result(proposal: Proposal) -> str:
     """Return a summary of the expected result, in one line."""
     skew = ", ".join(
-        f"{one.resource} {one.max_over_mean_before:.2f} to {one.max_over_mean_after:.2f}" for one in proposal.skew
+        f"{skew.resource} {skew.max_over_mean_before:.2f} to {skew.max_over_mean_after:.2f}" for skew in proposal.skew
     )
     return f"largest broker over the mean: {skew}; {proposal.copied_bytes} bytes copied, at least {proposal.lower_bound_bytes} needed"

@@ -68,8 +68,8 @@ class Proposal:
             "loads": "disk: bytes at the window's end; rates: bytes/s, bytes in as p95 of the hours, bytes out as their mean",
             "resources": list(self.resources),
             "skew": [
-                {"resource": one.resource, "before": one.max_over_mean_before, "after": one.max_over_mean_after}
-                for one in self.skew
+                {"resource": skew.resource, "before": skew.max_over_mean_before, "after": skew.max_over_mean_after}
+                for skew in self.skew
             ],
             "brokers": [
                 {"id": broker.broker}

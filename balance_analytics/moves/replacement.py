@@ -93,7 +93,7 @@ def _lacks_its_plan(raw: RawObject) -> bool:
 
 def _ended(raw: RawObject) -> bool:
     state = _state(raw)
-    return state is not None and state in {one.value for one in State if one.ended}
+    return state is not None and state in {ended_state.value for ended_state in State if ended_state.ended}
 
 
 def _state(raw: RawObject) -> str | None:

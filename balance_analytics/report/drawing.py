@@ -53,8 +53,8 @@ def figure(height_inches: float, rows: int = 1, columns: int = 1) -> tuple[Figur
     )
     FigureCanvasAgg(drawing)
     axes = drawing.subplots(rows, columns, squeeze=False)
-    for one in axes.flat:
-        one.spines[["top", "right"]].set_visible(False)
+    for axis in axes.flat:
+        axis.spines[["top", "right"]].set_visible(False)
     return drawing, axes
 
 

@@ -18,16 +18,18 @@ def heat_map(found: HeatMap, source: str) -> Picture | None:
     """Draw the heat map; None without data."""
     if not found.brokers or not found.hours:
         return None
-    cells = np.array([[np.nan if one is None else one for one in row] for row in found.bytes_in], dtype=np.float64)
+    cells = np.array(
+        [[np.nan if value is None else value for value in row] for row in found.bytes_in], dtype=np.float64
+    )
     drawing, axes = figure(max(3.0, 1.6 + INCHES_EACH * len(found.brokers)))
     axis = axes[0, 0]
     colours = colormaps[AMOUNTS].with_extremes(bad=UNKNOWN)
     image = axis.imshow(np.ma.masked_invalid(cells), aspect="auto", interpolation="nearest", cmap=colours, vmin=0)
     shown = np.unique(np.linspace(0, len(found.hours) - 1, MAX_TICKS).astype(int))
-    axis.set_xticks(shown, [hour(found.hours[one]) for one in shown], rotation=30, ha="right", fontsize=8)
+    axis.set_xticks(shown, [hour(found.hours[number]) for number in shown], rotation=30, ha="right", fontsize=8)
     step = max(1, -(-len(found.brokers) // MAX_BROKER_TICKS))
     rows = list(range(0, len(found.brokers), step))
-    axis.set_yticks(rows, [str(found.brokers[one]) for one in rows], fontsize=8)
+    axis.set_yticks(rows, [str(found.brokers[number]) for number in rows], fontsize=8)
     axis.set_ylabel("broker")
     axis.set_xlabel(f"hour (UTC), {found.hours_per_column} h per column; grey: unknown")
     bar = drawing.colorbar(image, ax=axis, pad=0.01)

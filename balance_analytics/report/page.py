@@ -28,7 +28,7 @@ STYLE = (
 def pictures_of(report: ReportInput) -> tuple[Picture, ...]:
     """Draw every picture for which there is data, in the order of the page."""
     result = report.result
-    sources = {one.resource: one.source for one in result.skew}
+    sources = {skew.resource: skew.source for skew in result.skew}
     skew_source = "hourly facts; " + "; ".join(f"{name}: {source}" for name, source in sources.items())
     pictures = (
         heat_map(
@@ -95,15 +95,15 @@ def _moves(moves: ProposedMoves | None) -> str:
             f"{escape(amount(moves.copied_bytes))} are copied; any plan with the same result must copy at least "
             f"{escape(amount(moves.lower_bound_bytes))}.{named}</p>"
         )
-    unreached = "".join(f"<li>{escape(one)}</li>" for one in moves.unreached)
+    unreached = "".join(f"<li>{escape(reason)}</li>" for reason in moves.unreached)
     missed = f"<p>Not reached:</p><ul>{unreached}</ul>" if unreached else ""
     figures = f'<details><summary>Every broker before and after</summary><div class="wide">{tables.moves_table(moves)}</div></details>'
     return f"<h2>Proposed moves</h2>{summary}{missed}{figures}"
 
 
-def _figure(one: Picture) -> str:
-    data = base64.b64encode(one.png).decode()
+def _figure(picture: Picture) -> str:
+    data = base64.b64encode(picture.png).decode()
     return (
-        f'<figure><h2>{escape(one.heading)}</h2><img alt="{escape(one.alt)}" src="data:image/png;base64,{data}">'
-        f"<figcaption>Source: {escape(one.source)}.</figcaption></figure>"
+        f'<figure><h2>{escape(picture.heading)}</h2><img alt="{escape(picture.alt)}" src="data:image/png;base64,{data}">'
+        f"<figcaption>Source: {escape(picture.source)}.</figcaption></figure>"
     )

@@ -22,7 +22,7 @@ def summary_of(report: ReportInput) -> BalanceSummary:
         moved_partitions=0 if moves is None else moves.partitions,
         bytes_to_move=0 if moves is None else moves.copied_bytes,
         left_outs=len(result.left_out),
-        skew={one.resource: one.max_over_mean for one in result.skew},
+        skew={skew.resource: skew.max_over_mean for skew in result.skew},
         skew_before={} if moves is None else _over_mean(moves, after=False),
         skew_after={} if moves is None else _over_mean(moves, after=True),
         soonest_full=_soonest_full(result.forecasts),
@@ -37,7 +37,7 @@ def _soonest_full(forecasts: Iterable[Forecast]) -> SoonestFull | None:
         for forecast in forecasts
         if forecast.days is not None
     ]
-    return min(found, key=lambda one: (one.days, one.broker), default=None)
+    return min(found, key=lambda disk: (disk.days, disk.broker), default=None)
 
 
 def _over_mean(moves: ProposedMoves, *, after: bool) -> dict[str, float]:

@@ -27,8 +27,14 @@ def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) 
 def skew_table(result: Result) -> str:
     """Return the table of skew by resource, with the source of the data."""
     rows = [
-        (one.resource, f"{one.max_over_mean:.3f}", f"{one.gini:.3f}", f"{one.coefficient_of_variation:.3f}", one.source)
-        for one in result.skew
+        (
+            skew.resource,
+            f"{skew.max_over_mean:.3f}",
+            f"{skew.gini:.3f}",
+            f"{skew.coefficient_of_variation:.3f}",
+            skew.source,
+        )
+        for skew in result.skew
     ]
     return table("Skew over the window", ("resource", "largest / mean", "Gini", "variation", "source"), rows)
 
@@ -97,19 +103,19 @@ def forecast_table(result: Result) -> str:
 def moves_table(moves: ProposedMoves) -> str:
     """Return the table of brokers before and after the moves, for each resource."""
     headings = ["broker"]
-    for one in moves.resources:
-        headings += [f"{one.resource} before", f"{one.resource} after"]
+    for resource in moves.resources:
+        headings += [f"{resource.resource} before", f"{resource.resource} after"]
     brokers = moves.resources[0].brokers if moves.resources else ()
     rows = []
     for index, broker in enumerate(brokers):
         row = [str(broker)]
-        for one in moves.resources:
-            row += [amount(one.before[index], one.unit), amount(one.after[index], one.unit)]
+        for resource in moves.resources:
+            row += [amount(resource.before[index], resource.unit), amount(resource.after[index], resource.unit)]
         rows.append(row)
     return table("Brokers before and after the proposed moves", headings, rows)
 
 
 def left_out_table(result: Result) -> str:
     """Return the table of data that the study lacks, or an empty text if it lacks none."""
-    rows = [(one.what, f"{one.count:,}", one.remedy) for one in result.left_out]
+    rows = [(left_out.what, f"{left_out.count:,}", left_out.remedy) for left_out in result.left_out]
     return table("Missing data", ("what", "how much", "what to do"), rows) if rows else ""

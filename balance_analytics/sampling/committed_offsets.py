@@ -71,7 +71,9 @@ async def read_committed(
         message = f"{len(coordinator_of)} consumer groups; committed offsets are read of at most {MAX_GROUPS}"
         total.failures.append((Reason.TOO_MANY_GROUPS, message))
     if not total.failures:
-        groups_by_broker = [[group for group, one in coordinator_of.items() if one == at] for at in range(len(brokers))]
+        groups_by_broker = [
+            [group for group, coordinator in coordinator_of.items() if coordinator == at] for at in range(len(brokers))
+        ]
         await asyncio.gather(
             *(
                 _add_groups(broker, groups, total, builder, deadline)
@@ -118,7 +120,7 @@ async def _list_groups(broker: Node, total: CommittedSums, deadline: float) -> l
     if body["error_code"] != ErrorCode.NONE:
         error = ErrorCode.of(body["error_code"])
         total.failures.append((reason_of(error), f"{broker.name} returned no groups: {error.name}"))
-    return [one["group_id"] for one in body["groups"] if one["protocol_type"] in PROTOCOL_TYPES]
+    return [group["group_id"] for group in body["groups"] if group["protocol_type"] in PROTOCOL_TYPES]
 
 
 async def _add_groups(

@@ -70,7 +70,7 @@ async def sample_keys(client: ClusterClient, topics: Sequence[str], messages: in
     errors: dict[str, None] = dict.fromkeys(
         f"topic {name} does not exist" for name in topics if name not in builder.topics
     )
-    leaders = {int(one): client.broker(int(one)) for one in np.unique(builder.leader)}
+    leaders = {int(leader): client.broker(int(leader)) for leader in np.unique(builder.leader)}
     for leader, broker in leaders.items():
         rows = np.flatnonzero(builder.leader == leader)
         if broker is None:
@@ -91,8 +91,8 @@ async def sample_keys(client: ClusterClient, topics: Sequence[str], messages: in
 def write_sketches(path: Path, sketches: dict[str, KeySketch]) -> None:
     """Write sketches in the format of the study's --key-sketches; the file is replaced atomically. Raises OSError."""
     found = {
-        topic: {"messages": one.messages, "error": one.error, "counts": dict(one.counts)}
-        for topic, one in sketches.items()
+        topic: {"messages": sketch.messages, "error": sketch.error, "counts": dict(sketch.counts)}
+        for topic, sketch in sketches.items()
     }
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -90,7 +90,7 @@ class Compactor:
     def compact(self, folder: Path) -> Compacted:
         """Compact a day's folder, after finishing what an earlier run has left. Raises OSError, CompactionFailed, CompactionStopped."""
         _delete_old_drafts(folder)
-        samples = [one for one in self._finish(folder) if one.name not in self._unreadable.get(folder, ())]
+        samples = [file for file in self._finish(folder) if file.name not in self._unreadable.get(folder, ())]
         result = Compacted()
         for _, files in groupby(sorted(samples), key=attrgetter("cluster")):
             remaining = list(files)
@@ -148,7 +148,7 @@ class Compactor:
                 return files[seen:], Compacted()
             if parquet.read_metadata(draft).num_rows != rows:
                 raise CompactionFailed(f"{draft} does not contain the {rows} rows that were written; it is discarded")
-            if any(_now(folder, one) != one for one in taken):
+            if any(_now(folder, file) != file for file in taken):
                 raise CompactionStopped(OVERTAKEN)
             size_bytes = draft.stat().st_size
             os.replace(draft, folder / compacted_name(taken))  # noqa: PTH105 - as in _delete
@@ -185,7 +185,7 @@ class Compactor:
                     break
             if waiting_rows:
                 writer.write_table(pa.concat_tables(waiting))
-            sources = [(one.name, one.size_bytes, one.modified_ns) for one in taken]
+            sources = [(file.name, file.size_bytes, file.modified_ns) for file in taken]
             writer.add_key_value_metadata({SOURCES_KEY: json.dumps(sources)})
         return rows, seen
 

@@ -81,7 +81,7 @@ def is_own(name: str) -> bool:
 def compacted_name(sources: Iterable[SampleFile]) -> str:
     """Return the name of the file into which these are compacted: other sources, or the same ones written again, have another."""
     ordered = sorted(sources)
-    lines = "\n".join(f"{one.name} {one.size_bytes} {one.modified_ns}" for one in ordered)
+    lines = "\n".join(f"{file.name} {file.size_bytes} {file.modified_ns}" for file in ordered)
     digest = hashlib.sha256(lines.encode()).hexdigest()[:16]
     return f"day-{ordered[0].cluster}-{ordered[0].round_ms}-{digest}.parquet"
 

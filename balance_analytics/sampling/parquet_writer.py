@@ -85,7 +85,7 @@ def table_of(samples: Samples) -> Any:
         columns[name] = pa.array(getattr(samples, name))
     for name in ("start_offset", "end_offset", "committed_offset_sum"):
         columns[name] = _nullable(pa, getattr(samples, name))
-    return pa.table([columns[one.name] for one in SAMPLE_ROWS], schema=schema_of(pa, SAMPLE_ROWS))
+    return pa.table([columns[column.name] for column in SAMPLE_ROWS], schema=schema_of(pa, SAMPLE_ROWS))
 
 
 def schema_of(pa: Any, table: tuple[Column, ...]) -> Any:
@@ -97,7 +97,7 @@ def schema_of(pa: Any, table: tuple[Column, ...]) -> Any:
         Kind.INT32_LIST: pa.list_(pa.field("element", pa.int32())),
         Kind.INT64_LIST: pa.list_(pa.field("element", pa.int64())),
     }
-    return pa.schema([pa.field(one.name, kinds[one.kind]) for one in table])
+    return pa.schema([pa.field(column.name, kinds[column.kind]) for column in table])
 
 
 def _nullable(pa: Any, column: Longs) -> Any:

@@ -103,7 +103,7 @@ def parse(resource: str, label: str, data: bytes) -> list[Rate]:
         series = body["data"]["result"]
         if len(series) > MAX_SERIES:
             raise PrometheusError(f"{len(series)} series of {resource}; the limit is {MAX_SERIES}")
-        return [rate for one in series for rate in _rates(resource, label, one)]
+        return [rate for labelled in series for rate in _rates(resource, label, labelled)]
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise PrometheusError(
             f"the response for {resource} is not one of Prometheus: {type(error).__name__}: {error}"

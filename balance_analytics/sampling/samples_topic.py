@@ -94,14 +94,14 @@ async def create(client: ClusterClient, topic: SamplesTopic, *, deadline: float)
         ApiKey.CREATE_TOPICS,
         topic.request(len(found.brokers)),
         body_decoder(ApiKey.CREATE_TOPICS, MAX_DECODED_BYTES),
-        lambda response: [one["error_code"] for one in response["topics"]],
+        lambda response: [created["error_code"] for created in response["topics"]],
         deadline=deadline,
         versions=CREATE_VERSIONS,
     )
-    for one in body["topics"]:
-        error = ErrorCode.of(one["error_code"])
+    for created in body["topics"]:
+        error = ErrorCode.of(created["error_code"])
         if error not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
-            message = one["error_message"] or error.message
+            message = created["error_message"] or error.message
             raise SamplesTopicError(
                 f"the topic {topic.name} cannot be created ({error.name}: {message}): "
                 "create it, grant the sampler's user the right, or choose another topic"
@@ -120,9 +120,9 @@ async def check(client: ClusterClient, topic: SamplesTopic, *, deadline: float) 
         )
     except RequestFailed:
         return
-    for one in (each for result in body["results"] for each in result["configs"]):
-        if one["name"] == "cleanup.policy" and "compact" in (one["value"] or ""):
+    for config in (config for result in body["results"] for config in result["configs"]):
+        if config["name"] == "cleanup.policy" and "compact" in (config["value"] or ""):
             raise SamplesTopicError(
-                f"the topic {topic.name} has cleanup.policy={one['value']}: compaction would keep only the last "
+                f"the topic {topic.name} has cleanup.policy={config['value']}: compaction would keep only the last "
                 "sample of each topic. Set it to delete, or choose another topic"
             )

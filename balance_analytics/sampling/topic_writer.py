@@ -104,7 +104,7 @@ class TopicWriter:
             except RequestFailed as error:
                 failure = str(error)
                 continue
-            (response,) = [one for topic in body["responses"] for one in topic["partition_responses"]]
+            (response,) = [partition for topic in body["responses"] for partition in topic["partition_responses"]]
             code = ErrorCode.of(response["error_code"])
             if code is ErrorCode.NONE:
                 return len(batch)
@@ -143,7 +143,7 @@ def _batches(samples: Samples, partitions: int) -> Iterator[tuple[int, list[Samp
 
 
 def _encode(messages: list[SampleMessage], round_ms: int) -> bytes:
-    records = [Record(at, round_ms, one.key, one.value, HEADERS) for at, one in enumerate(messages)]
+    records = [Record(at, round_ms, message.key, message.value, HEADERS) for at, message in enumerate(messages)]
     try:
         return encode_batch(records, compression=Compression.GZIP)
     except WireError as error:

@@ -144,7 +144,7 @@ def _brokers(question: Question, seen: BoolArray, counted: BoolArray) -> tuple[r
         figures = series.summary(rates)
         assert figures is not None, "a study has at least one hour"
         led = int((brokers.led[row] > 0).sum())
-        one = results.Broker(
+        row_of_broker = results.Broker(
             broker=broker,
             rack=question.facts.racks.get(broker),
             leaders=int(means["leaders"][row]),
@@ -160,7 +160,7 @@ def _brokers(question: Question, seen: BoolArray, counted: BoolArray) -> tuple[r
             hours_led=led,
             counted=bool(counted[row]),
         )
-        found.append(one if brokers.copies[row].any() else replace(one, disk_bytes=None))
+        found.append(row_of_broker if brokers.copies[row].any() else replace(row_of_broker, disk_bytes=None))
     return tuple(found)
 
 

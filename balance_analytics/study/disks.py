@@ -48,8 +48,8 @@ def forecasts(
             )
         )
     return tuple(found), [
-        one
-        for one in (
+        note
+        for note in (
             results.LeftOut(
                 f"disk forecasts of brokers with fewer than {FEWEST_GROWTHS} days of growth",
                 short,
@@ -59,7 +59,7 @@ def forecasts(
                 "days until full of brokers whose disk size is not known", unknown, "give sizes with --brokers"
             ),
         )
-        if one.count
+        if note.count
     ]
 
 

@@ -127,7 +127,7 @@ def _rows(middles: FloatArray, weekdays: bool, drift: bool) -> FloatArray:
         columns.append(middles)
     if weekdays:
         day = np.floor(middles).astype(int) % WEEK
-        columns += [(day == one).astype(float) - (day == WEEK - 1) for one in range(WEEK - 1)]
+        columns += [(day == weekday).astype(float) - (day == WEEK - 1) for weekday in range(WEEK - 1)]
     return np.stack(columns, axis=1)
 
 

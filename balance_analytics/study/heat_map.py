@@ -15,7 +15,7 @@ STEPS = (1, 2, 3, 4, 6, 12, 24, 168)
 def heat_map(brokers: BrokerColumns) -> HeatMap:
     """Return bytes in; a column without samples is null."""
     count, hours = brokers.bytes_in.shape
-    step = next((one for one in STEPS if count * -(-hours // one) <= MAX_HEAT_CELLS), STEPS[-1])
+    step = next((step for step in STEPS if count * -(-hours // step) <= MAX_HEAT_CELLS), STEPS[-1])
     begins = np.arange(0, hours, step)
     seen = brokers.led.sum(axis=0) > 0
     known = np.add.reduceat(seen.astype(np.int64), begins)

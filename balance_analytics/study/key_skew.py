@@ -60,7 +60,7 @@ def heavy_keys(sketch: KeySketch, part: float) -> list[Heavy]:
     if not sketch.messages:
         return []
     found = (Heavy(key, n / sketch.messages, (n + sketch.error) / sketch.messages) for key, n in sketch.counts.items())
-    return sorted((one for one in found if one.at_most >= part), key=lambda one: (-one.at_least, one.key))
+    return sorted((key for key in found if key.at_most >= part), key=lambda key: (-key.at_least, key.key))
 
 
 def partition_floor(sketch: KeySketch) -> float:

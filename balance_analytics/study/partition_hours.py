@@ -125,7 +125,9 @@ class BrokerSums:
         """Add what each leader led, where its rate is known."""
         known = ~np.isnan(hours.rate)
         cell = self._cells(hours.leader, np.arange(self.hours))
-        rates = (np.where(np.isnan(one), 0.0, one) for one in (hours.rate, hours.rate_out, hours.rate_messages))
+        rates = (
+            np.where(np.isnan(column), 0.0, column) for column in (hours.rate, hours.rate_out, hours.rate_messages)
+        )
         for number, column in enumerate((known.astype(np.float64), *(np.where(known, rate, 0.0) for rate in rates))):
             self._add(number, cell, column)
 

@@ -30,8 +30,8 @@ def readings(hours: IntArray, levels: FloatArray, copies: IntArray) -> Readings:
     """
     day = hours // HOURS_PER_DAY
     chosen: list[int] = []
-    for one in np.unique(day):
-        rows = np.flatnonzero(day == one)
+    for day_number in np.unique(day):
+        rows = np.flatnonzero(day == day_number)
         whole = rows[copies[rows] >= WHOLE * np.median(copies[rows])]
         chosen += [int(whole[0]), int(whole[-1])] if not chosen else [int(whole[-1])]
     at = np.array(sorted(set(chosen)), dtype=np.int64)

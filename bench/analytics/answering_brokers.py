@@ -84,7 +84,7 @@ class AnsweringBrokers:
         if key is ApiKey.METADATA:
             return self._metadata(asked)
         if key is ApiKey.LIST_OFFSETS:
-            return {"topics": [{"name": one["name"], "partitions": _offsets(one)} for one in asked["topics"]]}
+            return {"topics": [{"name": topic["name"], "partitions": _offsets(topic)} for topic in asked["topics"]]}
         if key is ApiKey.DESCRIBE_LOG_DIRS:
             return self._sizes[broker_id]
         return {}
@@ -94,7 +94,7 @@ class AnsweringBrokers:
         return [(first + step) % self.brokers for step in range(min(REPLICATION_FACTOR, self.brokers))]
 
     def _metadata(self, asked: codec.Body) -> codec.Body:
-        topics = self._all if asked["topics"] is None else self._topics({one["name"] for one in asked["topics"]})
+        topics = self._all if asked["topics"] is None else self._topics({topic["name"] for topic in asked["topics"]})
         brokers = [{"node_id": node, "host": "127.0.0.1", "port": port} for node, port in enumerate(self._ports)]
         return {"brokers": brokers, "cluster_id": "measured", "controller_id": 0, "topics": topics}
 
@@ -124,23 +124,28 @@ class AnsweringBrokers:
     def _log_dirs(self, broker_id: int) -> codec.Body:
         topics = []
         for at, (name, partitions) in enumerate(self._layout()):
-            held = [one for one in range(partitions) if broker_id in self._replicas(at, one)]
+            held = [partition for partition in range(partitions) if broker_id in self._replicas(at, partition)]
             topics.append(
-                {"name": name, "partitions": [{"partition_index": one, "partition_size": 10**9 + one} for one in held]}
+                {
+                    "name": name,
+                    "partitions": [
+                        {"partition_index": partition, "partition_size": 10**9 + partition} for partition in held
+                    ],
+                }
             )
         return {"results": [{"log_dir": "/data", "topics": topics}]}
 
     def _produce(self, frame: bytes) -> codec.Body:
         responses = []
         for topic in codec.decode_request(frame)[1]["topic_data"]:
-            self.taken_bytes += sum(len(one["records"]) for one in topic["partition_data"])
-            partitions = [{"index": one["index"], "base_offset": 0} for one in topic["partition_data"]]
+            self.taken_bytes += sum(len(partition["records"]) for partition in topic["partition_data"])
+            partitions = [{"index": partition["index"], "base_offset": 0} for partition in topic["partition_data"]]
             responses.append({"name": topic["name"], "partition_responses": partitions})
         return {"responses": responses}
 
 
 def _offsets(topic: codec.Body) -> list[codec.Body]:
     return [
-        {"partition_index": one["partition_index"], "offset": 10_000_000_000 + one["partition_index"]}
-        for one in topic["partitions"]
+        {"partition_index": partition["partition_index"], "offset": 10_000_000_000 + partition["partition_index"]}
+        for partition in topic["partitions"]
     ]

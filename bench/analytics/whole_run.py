@@ -164,7 +164,7 @@ def _rows(
     """Yield the row of a kind of runs compared with the peer, and the one compared with the promised limit."""
     ours, theirs = runs
     name = f"{kind}p{prepared.partitions}"
-    seconds = [one.seconds for one in ours]
+    seconds = [run.seconds for run in ours]
     row = promised(duration(f"{NAME}.{name}", what, peer, (seconds, theirs)), "P11")
     yield replace(row, also=also(ours)), ours
     if limit_s is not None:
@@ -203,7 +203,7 @@ def _from_kafka(prepared: Prepared, folder: Path, parquet: list[Measured]) -> It
             runs.append(run(prepared, place, facts, out, *rest, settings=jars))
             _check(prepared, facts, out, {})
     what = f"samples topic to report.html, {prepared.partitions:,} partitions, {DAYS} days of which one is new"
-    seconds = [one.seconds for one in runs], [one.seconds for one in parquet]
+    seconds = [run.seconds for run in runs], [run.seconds for run in parquet]
     row = duration(f"{NAME}.kafka.p{prepared.partitions}", what, "the same run over samples in Parquet", seconds)
     yield replace(promised(row, "P11", KAFKA_AT_LEAST), also=also(runs))
 
@@ -235,7 +235,7 @@ def also(runs: Sequence[Measured]) -> dict[str, float]:
     """Return the medians of the counters of some runs, by what they are and their unit."""
 
     def median(name: str) -> float:
-        return side_of([one.counters[name] for one in runs]).median
+        return side_of([run.counters[name] for run in runs]).median
 
     return {
         "processor time, s": median("cpu_seconds"),
@@ -250,8 +250,8 @@ def also(runs: Sequence[Measured]) -> dict[str, float]:
 def _fresh(prior: Path, folder: Path) -> tuple[Path, Path]:
     """Return a copy of stored facts, and where the output goes; those of the run before are deleted."""
     facts, out = folder / "facts", folder / "out"
-    for one in (facts, out):
-        shutil.rmtree(one, ignore_errors=True)
+    for old in (facts, out):
+        shutil.rmtree(old, ignore_errors=True)
     _copy(prior, facts)
     return facts, out
 

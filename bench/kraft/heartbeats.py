@@ -97,11 +97,11 @@ def _leaving(partitions: int, brokers: Sequence[int]) -> str:
 def _compared(partitions: int, ours: list[Answers], peer: list[Answers]) -> Iterator[Row]:
     leaving = _leaving(partitions, BROKERS)
     what = f"a heartbeat to its acceptance {leaving}"
-    mine, theirs = ([percentile_99(one.took_s) for one in side] for side in (ours, peer))
+    mine, theirs = ([percentile_99(run.took_s) for run in side] for side in (ours, peer))
     yield duration(f"{NAME}.p99", f"{what}; 99th percentile", PEER, (mine, theirs))
-    mine, theirs = ([max(one.took_s) for one in side] for side in (ours, peer))
+    mine, theirs = ([max(run.took_s) for run in side] for side in (ours, peer))
     yield duration(f"{NAME}.longest", f"{what}; the longest", PEER, (mine, theirs))
-    accepted = [side_of([one.accepted_percent for one in side]) for side in (ours, peer)]
+    accepted = [side_of([run.accepted_percent for run in side]) for side in (ours, peer)]
     what = f"share of the requests that are accepted, {leaving}"
     yield Row(f"{NAME}.accepted", what, PEER, "percent", Better.HIGHER, accepted[0], accepted[1], len(ours))
 
@@ -131,7 +131,7 @@ async def _shutdown(voters: Quorum, scene: Scene) -> Answers:
         ended.set()
         await asyncio.gather(*tasks)
     return Answers(
-        [one for sender in others for one in sender.took_s],
+        [took_s for sender in others for took_s in sender.took_s],
         sum(sender.refused for sender in others),
         [sender.broker for sender in others if sender.was_fenced],
     )

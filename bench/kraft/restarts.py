@@ -37,12 +37,19 @@ def measure(effort: Effort) -> Iterator[Row]:
     """Yield a row for each time between the kills, and the worst of all."""
     apart = QUICK_APART_S if effort.quick else APART_S
     rounds = effort.runs(ROUNDS)
-    ours, peer = ({one: _gaps(kind, one, rounds) for one in apart} for kind in (Kind.STEWARD, Kind.KAFKA))
+    ours, peer = ({fault: _gaps(kind, fault, rounds) for fault in apart} for kind in (Kind.STEWARD, Kind.KAFKA))
     what = "two of three brokers killed and started at once, session 3 s: the longest time without an acknowledgement in a partition"
-    for one in apart:
-        name = f"{NAME}.{f'{one:g}'.replace('.', '_')}"
+    for fault in apart:
+        name = f"{NAME}.{f'{fault:g}'.replace('.', '_')}"
         row = Row(
-            name, f"{what}, {one:g} s apart", PEER, "ms", Better.LOWER, side_of(ours[one]), side_of(peer[one]), rounds
+            name,
+            f"{what}, {fault:g} s apart",
+            PEER,
+            "ms",
+            Better.LOWER,
+            side_of(ours[fault]),
+            side_of(peer[fault]),
+            rounds,
         )
         yield promised(row, "K3", EACH_AT_LEAST)
     mine, theirs = (side_of([max(max(gaps) for gaps in side.values())]) for side in (ours, peer))

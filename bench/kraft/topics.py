@@ -57,7 +57,7 @@ def measure(effort: Effort) -> Iterator[Row]:
     ours, peer = ([_created(kind, topics) for _ in range(effort.runs(ROUNDS))] for kind in (Kind.STEWARD, Kind.KAFKA))
     what = f"{topics:,} topics with {PARTITIONS} partitions, RF {REPLICAS}, in requests of {TOPICS_OF_A_REQUEST}, 3 brokers"
     for place, (name, words) in enumerate(FIGURES.items()):
-        seconds = [one[place] for one in ours], [one[place] for one in peer]
+        seconds = [run[place] for run in ours], [run[place] for run in peer]
         row = duration(f"{NAME}.{name}", f"{what}; {words}", PEER, seconds)
         yield row if name == "known" else promised(row, "K5", 1.0)
 
@@ -74,7 +74,7 @@ async def _create(running: Stage, names: Sequence[str]) -> tuple[float, float, f
     for begin in range(0, len(names), TOPICS_OF_A_REQUEST):
         body = _creation(names[begin : begin + TOPICS_OF_A_REQUEST])
         answer = await clients[0].call(ApiKey.CREATE_TOPICS, body, timeout_ms=TIMEOUT_MS)
-        errors = {one["error_code"] for one in answer["topics"]}
+        errors = {topic["error_code"] for topic in answer["topics"]}
         assert errors == {ErrorCode.NONE}, errors
     answered_s = time.perf_counter() - began_s
     for client in clients:
@@ -103,19 +103,29 @@ async def _led(client: Node, names: Sequence[str]) -> Mapping[int, Led]:
     answer = await client.call(ApiKey.METADATA, body, timeout_ms=TIMEOUT_MS)
     led: dict[int, Led] = defaultdict(lambda: defaultdict(list))
     for topic in answer["topics"]:
-        for one in topic["partitions"]:
-            led[one["leader_id"]][topic["name"]].append(one["partition_index"])
+        for partition in topic["partitions"]:
+            led[partition["leader_id"]][topic["name"]].append(partition["partition_index"])
     assert sum(len(found) for of_broker in led.values() for found in of_broker.values()) == len(names) * PARTITIONS
     return led
 
 
 async def _is_served(client: Node, led: Led) -> bool:
     """Whether a broker answers a consumer about each partition that it leads; those that it serves are removed."""
-    partitions = {name: [{"partition_index": one, "timestamp": LATEST} for one in found] for name, found in led.items()}
-    body = {"replica_id": CONSUMER, "topics": [{"name": name, "partitions": each} for name, each in partitions.items()]}
+    partitions = {
+        name: [{"partition_index": partition, "timestamp": LATEST} for partition in found]
+        for name, found in led.items()
+    }
+    body = {
+        "replica_id": CONSUMER,
+        "topics": [{"name": name, "partitions": indexes} for name, indexes in partitions.items()],
+    }
     answer = await client.call(ApiKey.LIST_OFFSETS, body, timeout_ms=TIMEOUT_MS)
     for topic in answer["topics"]:
-        missing = [one["partition_index"] for one in topic["partitions"] if one["error_code"] != ErrorCode.NONE]
+        missing = [
+            partition["partition_index"]
+            for partition in topic["partitions"]
+            if partition["error_code"] != ErrorCode.NONE
+        ]
         led[topic["name"]] = missing
         if not missing:
             del led[topic["name"]]
@@ -127,4 +137,6 @@ async def _is_known(client: Node, name: str) -> bool:
     body = {"topics": [{"name": name}], "allow_auto_topic_creation": False}
     answer = await client.call(ApiKey.METADATA, body, timeout_ms=TIMEOUT_MS)
     (topic,) = answer["topics"]
-    return topic["error_code"] == ErrorCode.NONE and all(one["leader_id"] >= 0 for one in topic["partitions"])
+    return topic["error_code"] == ErrorCode.NONE and all(
+        partition["leader_id"] >= 0 for partition in topic["partitions"]
+    )

@@ -59,8 +59,8 @@ def measure(effort: Effort) -> Iterator[Row]:
         spent: dict[str, dict[str, list[Spent]]] = defaultdict(lambda: defaultdict(list))
         for _ in range(runs):
             for name, broker in brokers.items():
-                for figure, one in _loads(broker, QUICK_RUN_BYTES if effort.quick else RUN_BYTES):
-                    spent[figure][name].append(one)
+                for figure, load in _loads(broker, QUICK_RUN_BYTES if effort.quick else RUN_BYTES):
+                    spent[figure][name].append(load)
     for figure, sides in spent.items():
         yield from _load_rows(figure, sides)
 

@@ -61,8 +61,8 @@ def measure(effort: Effort) -> Iterator[Row]:
                 _produced(broker, "warm", batch_bytes, QUICK_WARM_BYTES if effort.quick else WARM_BYTES)
         for _ in range(effort.runs(RUNS)):
             for name, broker in brokers.items():
-                for figure, one in _loads(broker, total_bytes, {"ssl.ca.location": str(authority.certificate)}):
-                    spent[figure][name].append(one)
+                for figure, load in _loads(broker, total_bytes, {"ssl.ca.location": str(authority.certificate)}):
+                    spent[figure][name].append(load)
     for figure, sides in spent.items():
         yield _row(figure, sides)
 
@@ -181,9 +181,9 @@ def _one_core_each(broker: Broker) -> Iterator[None]:
 
 def _row(figure: str, sides: Mapping[str, list[Spent]]) -> Row:
     ours, kafka = sides[OURS], sides[KAFKA]
-    also = {"processor s/GB": side_of([one.cpu_s_per_gb for one in ours]).median}
-    also |= {"peer's processor s/GB": side_of([one.cpu_s_per_gb for one in kafka]).median}
-    mine, theirs = (side_of([one.mb_per_s for one in side]) for side in (ours, kafka))
+    also = {"processor s/GB": side_of([run.cpu_s_per_gb for run in ours]).median}
+    also |= {"peer's processor s/GB": side_of([run.cpu_s_per_gb for run in kafka]).median}
+    mine, theirs = (side_of([run.mb_per_s for run in side]) for side in (ours, kafka))
     return Row(f"{NAME}.{figure}", WHAT[figure], KAFKA, "MB/s", Better.HIGHER, mine, theirs, len(ours), also=also)
 
 

@@ -106,8 +106,8 @@ def _smallest(field: Field, version: int, flexible: bool) -> bytes:
     if field.kind == "struct":
         if version in field.nullable:
             return b"\xff"
-        inner = (one for one in field.fields if version in one.versions and one.tag is None)
-        return b"".join(_smallest(one, version, flexible) for one in inner) + (b"\0" if flexible else b"")
+        inner = (candidate for candidate in field.fields if version in candidate.versions and candidate.tag is None)
+        return b"".join(_smallest(candidate, version, flexible) for candidate in inner) + (b"\0" if flexible else b"")
     if field.kind in FIXED_FORMATS:
         return bytes(struct.calcsize(">" + FIXED_FORMATS[field.kind]))
     if field.kind == "uuid":

@@ -106,7 +106,9 @@ def _received(connection: socket.socket, into: memoryview) -> bool:
     return True
 
 
-VARIANTS: dict[str, Callable[[], Awaitable[int]]] = {one.__name__: one for one in (steward, queued, streams, threads)}
+VARIANTS: dict[str, Callable[[], Awaitable[int]]] = {
+    variant.__name__: variant for variant in (steward, queued, streams, threads)
+}
 
 
 async def main(variant: str) -> None:

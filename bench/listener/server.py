@@ -109,7 +109,10 @@ class Users:
 def fixed_cluster() -> Cluster:
     """Return a cluster of some topics, all in sync."""
     cluster = Cluster(1000, 5)
-    brokers = (Broker(one, 1, (Endpoint(LISTENER, f"b{one}", 9092, "PLAINTEXT"),)) for one in range(1, BROKERS + 1))
+    brokers = (
+        Broker(broker_id, 1, (Endpoint(LISTENER, f"b{broker_id}", 9092, "PLAINTEXT"),))
+        for broker_id in range(1, BROKERS + 1)
+    )
     apply_and_build_requests(cluster, BrokersObserved(tuple(brokers)))
     numbers = np.arange(PARTITIONS, dtype=np.int32)
     for topic in range(TOPICS):

@@ -86,7 +86,7 @@ def honest_requests(_effort: Effort) -> Iterator[Row]:
 
 def _honest() -> Iterator[tuple[ApiKey, int, bytes]]:
     numbers = range(HONEST_PARTITIONS // HONEST_TOPICS)
-    members = [{"broker_id": one, "broker_epoch": -1} for one in (1, 2, 3)]
+    members = [{"broker_id": broker_id, "broker_epoch": -1} for broker_id in (1, 2, 3)]
     states = [
         {"partition_index": number, "leader_epoch": 1, "partition_epoch": 1, "new_isr_with_epochs": members}
         for number in numbers

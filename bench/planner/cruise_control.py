@@ -61,7 +61,7 @@ class CruiseControl:
         cluster = self.folder / "cluster"
         cluster.write_bytes(encoded(question))
         replicas = question.replicas.shape[1]
-        numbers = [str(one) for one in (len(question.brokers), racks, replicas, TOPIC_PARTITIONS, tolerance)]
+        numbers = [str(number) for number in (len(question.brokers), racks, replicas, TOPIC_PARTITIONS, tolerance)]
         command = [java_with_compiler(), f"-Xmx{HEAP}", "-cp", self.class_path, PEER.stem, str(cluster), *numbers]
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PLAN_TIMEOUT_S)
         if done.returncode:
@@ -98,7 +98,11 @@ def encoded(question: MeasuredRequest) -> bytes:
         len(question.replicas), dtype=[("replicas", ">i4", (question.replicas.shape[1],)), ("loads", ">f8", (3,))]
     )
     rows["replicas"] = question.replicas
-    loads = (by_name["disk"].each / 1e6, by_name["bytes in"].each / 1e3, by_name["bytes out"].led / 1e3)
+    loads = (
+        by_name["disk"].replica_load / 1e6,
+        by_name["bytes in"].replica_load / 1e3,
+        by_name["bytes out"].leader_load / 1e3,
+    )
     rows["loads"] = np.stack(loads, axis=1)
     return rows.tobytes()
 

@@ -53,7 +53,7 @@ def uneven(
     arriving = random.lognormal(10, 1.0, partitions) * np.sqrt(size / size.mean()) * busier[replicas].prod(axis=1)
     leaving = arriving * (random.choice([0, 1, 1, 2, 5], partitions) + REPLICATION_FACTOR - 1)
     copied, into, out = (
-        (one + 1).astype(np.int64) for one in (size * larger[replicas].prod(axis=1), arriving, leaving)
+        (column + 1).astype(np.int64) for column in (size * larger[replicas].prod(axis=1), arriving, leaving)
     )
     nothing = np.zeros(partitions, dtype=np.int64)
     resources = (

@@ -96,24 +96,24 @@ def _rows(name: str, end: End, voters: int, sides: tuple[list[Election], list[El
     peer_is = f"{voters} controllers of Kafka 4.3 with the same timeouts"
 
     def row(part: str, what: str, of: Callable[[Election], float]) -> Row:
-        ours, peer = ([of(one) for one in side] for side in sides)
+        ours, peer = ([of(run) for run in side] for side in sides)
         return duration(f"{name}{part}", what, peer_is, (ours, peer))
 
     def row_p99(part: str, of: Callable[[Election], float]) -> Row:
-        ours, peer = ([percentile_99([of(one) for one in side])] for side in sides)
+        ours, peer = ([percentile_99([of(run) for run in side])] for side in sides)
         what = f"the same, 99th percentile of {len(sides[0])}"
         return duration(f"{name}{part}.p99", what, peer_is, (ours, peer))
 
     what = f"{end.words} of {voters} voters to the first committed record of the next"
-    yield promised(row("", what, lambda one: one.committed_s), "P6", 0.95)
-    yield row_p99("", lambda one: one.committed_s)
-    yield row(".detection", f"{end.words} to the start of the round of votes", lambda one: one.detection_s)
-    yield row(".round", "the round of votes, with its pre-vote, to the leadership", lambda one: one.round_s)
-    p99 = row_p99(".round", lambda one: one.round_s)
+    yield promised(row("", what, lambda run: run.committed_s), "P6", 0.95)
+    yield row_p99("", lambda run: run.committed_s)
+    yield row(".detection", f"{end.words} to the start of the round of votes", lambda run: run.detection_s)
+    yield row(".round", "the round of votes, with its pre-vote, to the leadership", lambda run: run.round_s)
+    p99 = row_p99(".round", lambda run: run.round_s)
     yield p99
     yield limited(f"{name}.round.limit", "the same, with the limit", "ms", p99.ours, ROUND_P99_MS, "P6")
     if end is STOPPED:
-        elected = row(".elected", f"{end.words} to the leadership of the next", lambda one: one.elected_s)
+        elected = row(".elected", f"{end.words} to the leadership of the next", lambda run: run.elected_s)
         yield elected
         yield limited(f"{name}.elected.limit", "the same, with the limit", "ms", elected.ours, HAND_OVER_MS, "P6")
 
@@ -150,13 +150,13 @@ async def _until_committed(voters: Quorum, leader: int, epoch: int, end: End) ->
     """End the leader; return the time of the end since 1970, and the seconds until another leader has committed a record."""
     async with AsyncExitStack() as stack:
         others = [Node(HOST, node.member.port) for node_id, node in voters.items() if node_id != leader]
-        for one in others:
-            stack.push_async_callback(one.close)
-            await _has_committed(one, epoch)
+        for node in others:
+            stack.push_async_callback(node.close)
+            await _has_committed(node, epoch)
         ended_s, began_s = time.time(), time.perf_counter()
         end.act(voters[leader])
         async with asyncio.timeout(PATIENCE_S):
-            while not any([await _has_committed(one, epoch) for one in others]):
+            while not any([await _has_committed(node, epoch) for node in others]):
                 pass
         return ended_s, time.perf_counter() - began_s
 

@@ -51,14 +51,14 @@ def round_after(epoch: int, logs: Iterable[tuple[int, str]]) -> Round:
     won: list[tuple[int, Round]] = []
     for node_id, text in logs:
         started_s = None
-        for one in transitions(text, node_id):
-            if not one.leads:
-                started_s = one.at_s
-            elif one.epoch > epoch and started_s is not None:
-                won.append((one.epoch, Round(started_s, one.at_s)))
+        for transition in transitions(text, node_id):
+            if not transition.leads:
+                started_s = transition.at_s
+            elif transition.epoch > epoch and started_s is not None:
+                won.append((transition.epoch, Round(started_s, transition.at_s)))
     if not won:
         raise ValueError(f"The logs have no election after epoch {epoch}.")
-    return min(won, key=lambda one: one[0])[1]
+    return min(won, key=lambda transition: transition[0])[1]
 
 
 def _steward(line: str, node_id: int) -> Transition | None:

@@ -129,18 +129,18 @@ def rows(
 ) -> Iterator[Row]:
     """Yield what both sides came to; the peer's figures are its seconds and bytes."""
     peer_s, peer_bytes = peer_figures
-    seconds = [one.seconds for one in at_once]
+    seconds = [run.seconds for run in at_once]
     what = f"{words}, from its Reassignment's creation to the first moves in Kafka"
     yield duration(f"{NAME}.created", what, PEER, (seconds, [peer_s]))
     yield limited(f"{NAME}.created_limit", what, "s", side_of(seconds), LIMIT_S, "P8")
     what = f"{words}, from its approval to the first moves in Kafka"
-    yield duration(f"{NAME}.approved", what, PEER, ([one.seconds for one in after_approval], [peer_s]))
-    counts = [one.writes for one in at_once], [one.config_maps + FEWEST_BESIDES_CONFIG_MAPS for one in at_once]
+    yield duration(f"{NAME}.approved", what, PEER, ([run.seconds for run in after_approval], [peer_s]))
+    counts = [run.writes for run in at_once], [run.config_maps + FEWEST_BESIDES_CONFIG_MAPS for run in at_once]
     what = f"writes to the API server until the first moves: {words}"
     floor = "the fewest: the ConfigMaps that keep it, a finalizer, a status"
     sides = side_of(counts[0]), side_of(counts[1])
     yield Row(f"{NAME}.writes", what, floor, "writes", Better.LOWER, *sides, len(at_once))
-    memory = side_of([one.highest_bytes / 1e6 for one in (*at_once, *after_approval)]), side_of([peer_bytes / 1e6])
+    memory = side_of([run.highest_bytes / 1e6 for run in (*at_once, *after_approval)]), side_of([peer_bytes / 1e6])
     what = f"resident memory at its highest until the first moves: {words}"
     yield Row(f"{NAME}.memory_highest", what, PEER, "MB", Better.LOWER, *memory, len(at_once) + len(after_approval))
 

@@ -55,10 +55,10 @@ def ready_rows(at: Stage, count: int, rounds: int, mode: str = "") -> Iterator[R
     ready = duration(f"{NAME}.ready{mode}", what, FLOOR, seconds)
     yield ready if mode else promised(ready, "P8", READY_RATIO)
     yield _limited(f"ready_limit{mode}", what, "s", side_of(seconds[0]), READY_LIMIT_S)
-    each = side_of([mine[1] / count for mine, _ in pairs]), side_of([theirs[1] / count for _, theirs in pairs])
+    sides = side_of([mine[1] / count for mine, _ in pairs]), side_of([theirs[1] / count for _, theirs in pairs])
     what = f"writes for each Topic besides its create on {kafka}, as the API server counts them"
-    yield Row(f"{NAME}.writes{mode}", what, FLOOR, "writes", Better.LOWER, *each, rounds)
-    yield _limited(f"writes_limit{mode}", what, "writes", each[0], WRITES_LIMIT)
+    yield Row(f"{NAME}.writes{mode}", what, FLOOR, "writes", Better.LOWER, *sides, rounds)
+    yield _limited(f"writes_limit{mode}", what, "writes", sides[0], WRITES_LIMIT)
 
 
 def ours(at: Stage, count: int) -> tuple[float, float]:

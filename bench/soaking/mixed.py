@@ -46,7 +46,7 @@ def _drawn(nodes: Sequence[int], count: int, source: random.Random) -> list[Faul
     """Return faults in a random order, in which each node fails in each way before one is repeated."""
     every = [(kind, node) for kind in KINDS for node in nodes]
     rounds = [source.sample(every, len(every)) for _ in range(-(-count // len(every)))]
-    return [fault for each in rounds for fault in each][:count]
+    return [fault for faults in rounds for fault in faults][:count]
 
 
 def fail_under_load(cluster: MixedCluster, faults: Sequence[Fault], source: random.Random) -> Iterator[str]:

@@ -36,9 +36,9 @@ def busy_processes(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     try:
         yield started
     finally:
-        for one in started:
-            one.kill()
-            one.wait()
+        for process in started:
+            process.kill()
+            process.wait()
 
 
 def run_live_tests(folder: Path) -> Mapping[Path, int]:

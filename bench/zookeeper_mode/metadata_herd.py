@@ -63,7 +63,7 @@ class Herd:
     def connect(self) -> None:
         """Connect all of them, so that only the request is measured."""
         sockets = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(CLIENTS)]
-        self._threads = [threading.Thread(target=self._ask, args=(one,)) for one in sockets]
+        self._threads = [threading.Thread(target=self._ask, args=(socket,)) for socket in sockets]
 
     def ask(self) -> None:
         """Send all requests."""
@@ -117,11 +117,11 @@ def measure(effort: Effort) -> Iterator[Row]:
         growth_mib = (controller.process.highest_resident_bytes - before) / 2**20
     about = f"{CLIENTS} clients ask for all Metadata right after the death of one of 10 brokers, {partitions:,} partitions, RF 3"
     for figure, words, sides in (
-        ("metadata_herd", about, ([one.stall_ms for one in herded], [one.cpu_ms for one in herded])),
+        ("metadata_herd", about, ([run.stall_ms for run in herded], [run.cpu_ms for run in herded])),
         (
             "failover",
             "the same failover without the clients",
-            ([one.stall_ms for one in without], [one.cpu_ms for one in without]),
+            ([run.stall_ms for run in without], [run.cpu_ms for run in without]),
         ),
         ("load", f"start of a controller, {partitions:,} partitions", ([load[0]], [load[1]])),
     ):
@@ -135,12 +135,12 @@ def measure(effort: Effort) -> Iterator[Row]:
     )
     words = f"{about}; failover, from the deleted registration to the last request to a broker, with the clients over without"
     yield limited("stall.failover_ratio", words, "x", ratios, RATIO_LIMIT, PROMISE)
-    mine, other = (side_of([one.failover_s * 1000 for one in side]) for side in (herded, without))
+    mine, other = (side_of([run.failover_s * 1000 for run in side]) for side in (herded, without))
     row = Row(
         "stall.failover_with_herd", f"{about}; failover", "without clients", "ms", Better.LOWER, mine, other, rounds
     )
     yield promised(row, PROMISE)
-    answered = side_of([one.herd_s * 1000 for one in herded])
+    answered = side_of([run.herd_s * 1000 for run in herded])
     yield limited(
         "stall.metadata_herd_answered", f"{about}; the last has read its response", "ms", answered, 30_000.0, PROMISE
     )

@@ -20,7 +20,7 @@ _NUMBER_MASK = (1 << _NUMBER_BITS) - 1
 def set_directories(cluster: Cluster, directories: Mapping[int, changes.Directories]) -> None:
     """Set the directories of the replicas of partitions, by row, and which of these replicas are offline."""
     if directories:
-        numbers = [[cluster.directory_number(directory) for directory in one] for one in directories.values()]
+        numbers = [[cluster.directory_number(directory) for directory in ids] for ids in directories.values()]
         set_directory_numbers(cluster, np.array(list(directories), dtype=np.int32), pad(numbers))
 
 
@@ -32,7 +32,7 @@ def set_directory_numbers(cluster: Cluster, rows: IntArray, numbers: IntArray) -
     is_replica = replicas != NO_BROKER
     pairs = np.unique(replicas[is_replica].astype(np.int64) << _NUMBER_BITS | numbers[is_replica]).tolist()
     places = [(pair >> _NUMBER_BITS, pair & _NUMBER_MASK) for pair in pairs]
-    offline = {one for one in places if _is_offline(cluster, one[0], cluster.directory_ids[one[1]])}
+    offline = {place for place in places if _is_offline(cluster, place[0], cluster.directory_ids[place[1]])}
     if not offline and not cluster.offline_replicas:
         return
     for row, of_row in zip(rows.tolist(), _places(replicas, numbers), strict=True):
@@ -65,7 +65,7 @@ def set_first_directories(cluster: Cluster, rows: IntArray, replicas: IntArray, 
 def refresh_offline_replicas(cluster: Cluster, broker: Broker) -> None:
     """Compare the directories of all replicas of a broker with those that are online."""
     forget_offline_replicas(cluster, broker.id)
-    offline = {one for one in cluster.directory_ids if not broker.has_online(one)}
+    offline = {directory_id for directory_id in cluster.directory_ids if not broker.has_online(directory_id)}
     for row in cluster.rows_in_directories(broker.id, offline).tolist():
         _set_offline(cluster, row, broker.id, is_offline=True)
 

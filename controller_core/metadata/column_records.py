@@ -89,8 +89,8 @@ def tuples(column: Lists | None, count: int) -> list[Any]:
     lengths, values = column.lengths.tolist(), column.values.tolist()
     width = column.values.shape[1]
     return [
-        tuple(one) if length == width else (None if length < 0 else tuple(one[:length]))
-        for one, length in zip(values, lengths, strict=True)
+        tuple(value) if length == width else (None if length < 0 else tuple(value[:length]))
+        for value, length in zip(values, lengths, strict=True)
     ]
 
 
@@ -98,7 +98,7 @@ def _or_empty(column: Lists | None, count: int) -> list[Any]:
     """Return the lists of all records as tuples, empty ones for those that a record does not have."""
     if column is None or not column.values.shape[1]:
         return [()] * count
-    return [one or () for one in tuples(column, count)]
+    return [ids or () for ids in tuples(column, count)]
 
 
 def _uuids(column: Lists | None, count: int) -> list[Uuids | None]:

@@ -71,8 +71,8 @@ def alter_configs(
         for resource in resources
     ]
     return Alterations(
-        tuple(each if isinstance(each, Failure) else None for each in decided),
-        tuple(each for each in decided if isinstance(each, ConfigsChanged) and each.values),
+        tuple(outcome if isinstance(outcome, Failure) else None for outcome in decided),
+        tuple(outcome for outcome in decided if isinstance(outcome, ConfigsChanged) and outcome.values),
     )
 
 

@@ -13,7 +13,7 @@ def register_controller(image: MetadataImage, record: RegisterControllerRecord) 
     if level < CONTROLLERS_SINCE:
         words = f"The current MetadataVersion {version_name(level)} does not support controller registrations."
         return RecordDecision((), Failure(ErrorCode.UNSUPPORTED_VERSION, words))
-    supported = {one.name: one for one in record.features}
+    supported = {feature.name: feature for feature in record.features}
     for name, finalized in image.features.items():
         feature = supported.get(name)
         lowest, highest = (feature.min_supported_version, feature.max_supported_version) if feature else (0, 0)

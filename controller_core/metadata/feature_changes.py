@@ -113,7 +113,7 @@ def reason_not_supported(image: MetadataImage, quorum: QuorumFeatures, feature: 
             return reason
     if (image.metadata_version or MINIMUM_VERSION) < CONTROLLERS_SINCE:
         return None
-    others = {node: one for node, one in image.controllers.items() if node != quorum.node_id}
+    others = {node: registration for node, registration in image.controllers.items() if node != quorum.node_id}
     for node, controller in others.items():
         if (reason := _reason(f"Controller {node}", _levels(controller.features, feature), level)) is not None:
             return reason

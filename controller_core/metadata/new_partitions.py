@@ -44,8 +44,8 @@ def new_partitions(added: Sequence[tuple[UUID, Added]], metadata_version: int) -
 
 
 def _joined(lists: Sequence[IntArray]) -> IntArray:
-    width = max(one.shape[1] for one in lists)
-    return np.concatenate([widen(one, width) for one in lists])
+    width = max(columns.shape[1] for columns in lists)
+    return np.concatenate([widen(columns, width) for columns in lists])
 
 
 def _directories(

@@ -60,28 +60,28 @@ def _move_lists(moves: Mapping[int, Move | None], cluster: Cluster, rows: IntArr
     removing: list[Sequence[int] | None] = []
     for row in rows.tolist():
         before, after = cluster.moves.get(row), moves.get(row, cluster.moves.get(row))
-        lists = [((one.adding, one.removing) if one else ((), ())) for one in (before, after)]
+        lists = [((move.adding, move.removing) if move else ((), ())) for move in (before, after)]
         adding.append(lists[1][0] if lists[1][0] != lists[0][0] else None)
         removing.append(lists[1][1] if lists[1][1] != lists[0][1] else None)
     return {"adding_replicas": _optional(adding), "removing_replicas": _optional(removing)}
 
 
 def _optional(lists: Sequence[Sequence[int] | None]) -> Lists:
-    return Lists.padded(pad([one or () for one in lists]), np.array([one is not None for one in lists], np.bool_))
+    return Lists.padded(pad([ids or () for ids in lists]), np.array([ids is not None for ids in lists], np.bool_))
 
 
 def _directory_lists(directories: Mapping[int, changes.Directories], rows: IntArray) -> Lists:
     found = [directories.get(row) for row in rows.tolist()]
-    longest = max((len(one) for one in found if one is not None), default=0)
+    longest = max((len(ids) for ids in found if ids is not None), default=0)
     values = np.zeros((len(found), longest), UUID_TYPE)
-    for place, one in enumerate(found):
-        for slot, directory in enumerate(one or ()):
+    for place, ids in enumerate(found):
+        for slot, directory in enumerate(ids or ()):
             values[place, slot] = np.void(directory.bytes)
-    lengths = np.array([ABSENT if one is None else len(one) for one in found], np.int64)
+    lengths = np.array([ABSENT if ids is None else len(ids) for ids in found], np.int64)
     return Lists(values, lengths)
 
 
 def _topic_ids(cluster: Cluster, rows: IntArray) -> np.ndarray[tuple[int], np.dtype[np.void]]:
     indices, places = np.unique(cluster.columns.topic[rows], return_inverse=True)
     ids = [topic.topic_id or UUID(int=0) for topic in cluster.topics_at(indices)]
-    return np.array([one.bytes for one in ids], UUID_TYPE)[places]
+    return np.array([directory_id.bytes for directory_id in ids], UUID_TYPE)[places]

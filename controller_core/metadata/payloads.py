@@ -66,7 +66,9 @@ def _apart(parts: Sequence[Part], metadata_version: int, now_ms: int) -> list[Pa
     for part in parts:
         if isinstance(part, RecordColumns):
             slices = [part[begin : begin + MAX_RECORDS] for begin in range(0, len(part), MAX_RECORDS)]
-            made += [Payload(encode_columns(one, base_offset=0, timestamp_ms=now_ms), len(one)) for one in slices]
+            made += [
+                Payload(encode_columns(columns, base_offset=0, timestamp_ms=now_ms), len(columns)) for columns in slices
+            ]
             continue
         batches = several_batches([encode_record(record, metadata_version) for record in part])
         if isinstance(batches, Failure):

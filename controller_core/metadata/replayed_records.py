@@ -144,21 +144,21 @@ def _replayed(by_topic: Mapping[str, Mapping[int, PartitionRecord]]) -> changes.
     ]
     return changes.PartitionsReplayed(
         [(topic, len(partitions)) for topic, partitions in by_topic.items()],
-        _numbers(one.partition_id for one in found),
-        pad([one.replicas for one in found]),
-        pad([one.isr for one in found]),
-        _numbers(one.leader for one in found),
-        _numbers(one.leader_epoch for one in found),
-        _numbers(one.partition_epoch for one in found),
-        np.array([one.leader_recovery_state for one in found], dtype=np.bool_),
-        pad([one.eligible_leader_replicas or () for one in found]),
-        pad([one.last_known_elr or () for one in found]),
+        _numbers(record.partition_id for record in found),
+        pad([record.replicas for record in found]),
+        pad([record.isr for record in found]),
+        _numbers(record.leader for record in found),
+        _numbers(record.leader_epoch for record in found),
+        _numbers(record.partition_epoch for record in found),
+        np.array([record.leader_recovery_state for record in found], dtype=np.bool_),
+        pad([record.eligible_leader_replicas or () for record in found]),
+        pad([record.last_known_elr or () for record in found]),
         list(numbers),
         pad(directories),
         {
-            place: Move(one.replicas, one.adding_replicas, one.removing_replicas)
-            for place, one in enumerate(found)
-            if one.adding_replicas or one.removing_replicas
+            place: Move(record.replicas, record.adding_replicas, record.removing_replicas)
+            for place, record in enumerate(found)
+            if record.adding_replicas or record.removing_replicas
         },
     )
 

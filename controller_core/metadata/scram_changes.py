@@ -20,7 +20,7 @@ SCRAM_UNSUPPORTED = Failure(ErrorCode.UNSUPPORTED_VERSION, "The current metadata
 
 def alter_user_scram_credentials(image: MetadataImage, body: Body) -> RecordDecision:
     """Alter credentials. The reply has the outcome of each user; a user with a refused alteration keeps all credentials."""
-    users = dict.fromkeys(each["name"] for each in [*body["deletions"], *body["upsertions"]])
+    users = dict.fromkeys(change["name"] for change in [*body["deletions"], *body["upsertions"]])
     if (image.metadata_version or 0) < SCRAM_SINCE:
         return RecordDecision((), dict.fromkeys(users, SCRAM_UNSUPPORTED))
     outcomes: dict[str, Outcome] = dict(refused(body))
@@ -37,9 +37,15 @@ def alter_user_scram_credentials(image: MetadataImage, body: Body) -> RecordDeci
 
 
 def _changes(user: str, before: Config, after: Config) -> list[MetadataRecord]:
-    removed = [each for each in MECHANISM_OF.values() if each.name in before and each.name not in after]
-    written = [each for each in MECHANISM_OF.values() if after.get(each.name, "") not in {"", before.get(each.name)}]
+    removed = [
+        mechanism for mechanism in MECHANISM_OF.values() if mechanism.name in before and mechanism.name not in after
+    ]
+    written = [
+        mechanism
+        for mechanism in MECHANISM_OF.values()
+        if after.get(mechanism.name, "") not in {"", before.get(mechanism.name)}
+    ]
     return [
-        *(RemoveUserScramCredentialRecord(user, each.type_id) for each in removed),
-        *(scram_record(user, each, decode_credential(after[each.name])) for each in written),
+        *(RemoveUserScramCredentialRecord(user, mechanism.type_id) for mechanism in removed),
+        *(scram_record(user, mechanism, decode_credential(after[mechanism.name])) for mechanism in written),
     ]

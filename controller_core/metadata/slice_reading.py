@@ -91,14 +91,14 @@ def _slices(found: Iterable[tuple[int, MetadataRecord | RecordColumns]]) -> Iter
     """Yield columns as they are, and slices of records, whose offsets increase by one in each."""
     some: list[MetadataRecord] = []
     end = 0
-    for offset, one in found:
-        if some and (isinstance(one, RecordColumns) or offset != end or len(some) == SLICE_RECORDS):
+    for offset, record in found:
+        if some and (isinstance(record, RecordColumns) or offset != end or len(some) == SLICE_RECORDS):
             yield Slice(end - len(some), end - 1, some)
             some = []
-        if isinstance(one, RecordColumns):
-            yield Slice(offset, offset + len(one) - 1, one)
+        if isinstance(record, RecordColumns):
+            yield Slice(offset, offset + len(record) - 1, record)
         else:
-            some.append(one)
+            some.append(record)
             end = offset + 1
     if some:
         yield Slice(end - len(some), end - 1, some)

@@ -40,34 +40,34 @@ def are_applied_as_columns(columns: RecordColumns) -> bool:
     return are_states(columns) or are_whole(columns)
 
 
-def apply_slice(log: MetadataLog, one: Slice) -> MetadataLog:
+def apply_slice(log: MetadataLog, part: Slice) -> MetadataLog:
     """Return the image of the log after a slice. Raises MetadataError, which names the offset."""
-    if not isinstance(one.found, RecordColumns):
-        return apply_records(log, one.first_offset, one.found)
+    if not isinstance(part.found, RecordColumns):
+        return apply_records(log, part.first_offset, part.found)
     draft = Draft(log.image if log.transaction is None else log.transaction.image)
-    change_draft(draft, one)
+    change_draft(draft, part)
     if log.transaction is None:
-        return replace(log, image=draft.result(), end_offset=one.last_offset + 1)
+        return replace(log, image=draft.result(), end_offset=part.last_offset + 1)
     transaction = replace(log.transaction, image=draft.result())
-    return replace(log, transaction=transaction, end_offset=one.last_offset + 1)
+    return replace(log, transaction=transaction, end_offset=part.last_offset + 1)
 
 
-def change_draft(draft: Draft, one: Slice) -> None:
+def change_draft(draft: Draft, part: Slice) -> None:
     """Apply a slice without markers of transactions to the draft of an image. Raises MetadataError, which names the offset."""
-    if not isinstance(one.found, RecordColumns):
-        replay_into(draft, one.found, one.first_offset)
+    if not isinstance(part.found, RecordColumns):
+        replay_into(draft, part.found, part.first_offset)
         return
-    with _named(one, one.found):
-        (set_partitions if _are_partitions(one.found) else change_states)(draft.topics, one.found)
+    with _named(part, part.found):
+        (set_partitions if _are_partitions(part.found) else change_states)(draft.topics, part.found)
 
 
-def replay_slice(cluster: Cluster, one: Slice) -> None:
+def replay_slice(cluster: Cluster, part: Slice) -> None:
     """Apply a slice without markers of transactions to a cluster. Raises MetadataError, which names the offset."""
-    if not isinstance(one.found, RecordColumns):
-        replay_records(cluster, one.found, one.first_offset)
+    if not isinstance(part.found, RecordColumns):
+        replay_records(cluster, part.found, part.first_offset)
         return
-    with _named(one, one.found):
-        (replay_partitions if _are_partitions(one.found) else replay_states)(cluster, one.found)
+    with _named(part, part.found):
+        (replay_partitions if _are_partitions(part.found) else replay_states)(cluster, part.found)
 
 
 def _are_partitions(columns: RecordColumns) -> bool:
@@ -75,10 +75,10 @@ def _are_partitions(columns: RecordColumns) -> bool:
 
 
 @contextmanager
-def _named(one: Slice, columns: RecordColumns) -> Iterator[None]:
+def _named(part: Slice, columns: RecordColumns) -> Iterator[None]:
     try:
         yield
     except MetadataError as error:
         raise MetadataError(
-            f"A {columns.message} between the offsets {one.first_offset} and {one.last_offset} cannot be applied: {error}."
+            f"A {columns.message} between the offsets {part.first_offset} and {part.last_offset} cannot be applied: {error}."
         ) from error

@@ -82,11 +82,11 @@ def _directories(column: Lists | None, replicas: Lists) -> tuple[list[UUID], Int
         width = column.values.shape[1]
         has_directory = np.arange(width) < column.lengths[:, None]
         ids = column.values[has_directory].tolist()
-        places[:, :width][has_directory] = [found.setdefault(one, len(found)) for one in ids]
+        places[:, :width][has_directory] = [found.setdefault(directory_id, len(found)) for directory_id in ids]
     unknown = has_replica & (places == NO_BROKER)
     if unknown.any():
         places[unknown] = found.setdefault(MIGRATING_DIRECTORY.bytes, len(found))
-    return [UUID(bytes=one) for one in found], places
+    return [UUID(bytes=directory_id) for directory_id in found], places
 
 
 def _moves(columns: RecordColumns) -> dict[int, Move]:
@@ -94,6 +94,6 @@ def _moves(columns: RecordColumns) -> dict[int, Move]:
     adding, removing = columns.lists["adding_replicas"], columns.lists["removing_replicas"]
     places = np.flatnonzero(adding.lengths + removing.lengths)
     moving = zip(
-        *(tuples(one[places], len(places)) for one in (columns.lists["replicas"], adding, removing)), strict=True
+        *(tuples(ids[places], len(places)) for ids in (columns.lists["replicas"], adding, removing)), strict=True
     )
-    return {place: Move(*one) for place, one in zip(places.tolist(), moving, strict=True)}
+    return {place: Move(*ids) for place, ids in zip(places.tolist(), moving, strict=True)}

@@ -258,7 +258,7 @@ class Cluster:
             return rows[:0]
         width = min(columns.directories.shape[1], columns.width)
         numbers, replicas = columns.directories[rows, :width], columns.replicas[rows, :width]
-        is_meant = np.array([*(one in directories for one in self.directory_ids), False])
+        is_meant = np.array([*(directory_id in directories for directory_id in self.directory_ids), False])
         return rows[any_of((replicas == broker) & is_meant[numbers])]
 
     def directories_of(self, row: int) -> tuple[UUID, ...]:

@@ -78,7 +78,7 @@ class Connections:
 
     def answered(self, node_id: int) -> "Connections":
         """Return the connections after a response."""
-        return changed(self, by_id={one: state for one, state in self.by_id.items() if one != node_id})
+        return changed(self, by_id={other_id: state for other_id, state in self.by_id.items() if other_id != node_id})
 
     def failed(self, node_id: int, until_ms: int) -> "Connections":
         """Return the connections after a failure."""

@@ -87,13 +87,15 @@ def complete_for_voters(draft: Draft) -> None:
     end_offset = draft.node.log.end_offset
     _complete(
         draft,
-        lambda state, one: state.replicas.is_voter(one.request.replica) and one.request.fetched.offset < end_offset,
+        lambda state, fetch: (
+            state.replicas.is_voter(fetch.request.replica) and fetch.request.fetched.offset < end_offset
+        ),
     )
 
 
 def complete_after_commit(draft: Draft) -> None:
     """Answer voters after a commit, and observers unless they have to wait for the end of their pause."""
-    _complete(draft, lambda state, one: state.replicas.is_voter(one.request.replica))
+    _complete(draft, lambda state, fetch: state.replicas.is_voter(fetch.request.replica))
     state = draft.state
     assert isinstance(state, Leader), state
     draft.set_state(changed(state, delayed=changed(state.delayed, observers_have_news=True)))
@@ -106,7 +108,7 @@ def complete_due(draft: Draft) -> int:
     state = draft.state
     assert isinstance(state, Leader), state
     if state.delayed.due_ms <= draft.now_ms:
-        state = _complete(draft, lambda _state, one: one.due_ms <= draft.now_ms)
+        state = _complete(draft, lambda _state, fetch: fetch.due_ms <= draft.now_ms)
     waiting = state.delayed
     return min(waiting.due_ms, waiting.pause_end_ms) if waiting.observers_have_news else waiting.due_ms
 
@@ -118,16 +120,16 @@ def _complete_for_observers(draft: Draft) -> None:
     waiting = state.delayed
     if waiting.observers_have_news and waiting.pause_end_ms <= draft.now_ms:
         draft.set_state(changed(state, delayed=changed(waiting, observers_have_news=False)))
-        answered = _complete(draft, lambda state, one: not state.replicas.is_voter(one.request.replica))
+        answered = _complete(draft, lambda state, fetch: not state.replicas.is_voter(fetch.request.replica))
         if len(answered.delayed.by_replica) < len(waiting.by_replica):
             start_pause(draft)
 
 
 def refuse_all(draft: Draft, state: Leader) -> None:
     """Answer all that wait for a node that no longer leads, so that they find the next leader."""
-    for one in state.delayed.by_replica.values():
-        leadership = draft.node.leadership(one.listener)
-        draft.replies.append(Reply(one.request_id, FetchResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER, leadership)))
+    for fetch in state.delayed.by_replica.values():
+        leadership = draft.node.leadership(fetch.listener)
+        draft.replies.append(Reply(fetch.request_id, FetchResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER, leadership)))
 
 
 def _complete(draft: Draft, is_due: Callable[[Leader, DelayedFetch], bool]) -> Leader:
@@ -136,13 +138,13 @@ def _complete(draft: Draft, is_due: Callable[[Leader, DelayedFetch], bool]) -> L
     assert isinstance(state, Leader), state
     due: list[DelayedFetch] = []
     waiting: dict[ReplicaKey, DelayedFetch] = {}
-    for key, one in state.delayed.by_replica.items():
-        if is_due(state, one):
-            due.append(one)
+    for key, fetch in state.delayed.by_replica.items():
+        if is_due(state, fetch):
+            due.append(fetch)
         else:
-            waiting[key] = one
+            waiting[key] = fetch
     if due or state.delayed.due_ms <= draft.now_ms:
-        due_ms = min((one.due_ms for one in waiting.values()), default=NEVER)
+        due_ms = min((fetch.due_ms for fetch in waiting.values()), default=NEVER)
         state = changed(state, delayed=changed(state.delayed, by_replica=waiting, due_ms=due_ms))
         draft.set_state(state)
         _answer(draft, due)
@@ -152,10 +154,10 @@ def _complete(draft: Draft, is_due: Callable[[Leader, DelayedFetch], bool]) -> L
 def _answer(draft: Draft, due: Iterable[DelayedFetch]) -> None:
     """Answer Fetches. Those that ask for the same records get the same response, which the shell reads and encodes once."""
     responses: dict[tuple[str, int, int, int], FetchResponse] = {}
-    for one in due:
-        fetched, max_bytes = one.request.fetched, one.request.max_bytes
-        asked = (one.listener, fetched.offset, fetched.epoch, max_bytes)
+    for fetch in due:
+        fetched, max_bytes = fetch.request.fetched, fetch.request.max_bytes
+        asked = (fetch.listener, fetched.offset, fetched.epoch, max_bytes)
         response = responses.get(asked)
         if response is None:
-            response = responses[asked] = fetch_response(draft, one.listener, fetched, max_bytes)
-        draft.replies.append(Reply(one.request_id, response))
+            response = responses[asked] = fetch_response(draft, fetch.listener, fetched, max_bytes)
+        draft.replies.append(Reply(fetch.request_id, response))

@@ -35,7 +35,7 @@ def answer(draft: Draft, request: Request) -> None:
 
 
 def _states(draft: Draft, replicas: Iterable[Progress]) -> tuple[ReplicaState, ...]:
-    return tuple(_state(draft, one) for one in sorted(replicas, key=lambda one: one.key.order()))
+    return tuple(_state(draft, replica) for replica in sorted(replicas, key=lambda replica: replica.key.order()))
 
 
 def _state(draft: Draft, progress: Progress) -> ReplicaState:

@@ -194,4 +194,4 @@ def electorate(node: Node) -> tuple[Destination, ...]:
     """Return where a voter reaches the other voters; none for an observer, which asks for no votes."""
     others = [voter.key.id for voter in node.voters.voters if voter.key.id != node.id] if node.may_campaign else []
     found = (voter_destination(node, voter_id) for voter_id in others)
-    return tuple(one for one in found if one is not None)
+    return tuple(message for message in found if message is not None)

@@ -159,7 +159,7 @@ def fetch_from_any(draft: Draft) -> int:
     """
     node, now_ms = draft.node, draft.now_ms
     answer_due_ms = node.connections.next_answer_due(now_ms)
-    servers = [one for one in node.settings.bootstrap if one.id != node.id]
+    servers = [server for server in node.settings.bootstrap if server.id != node.id]
     if answer_due_ms != NEVER or not servers:
         return answer_due_ms
     first = draft.draw(len(servers))

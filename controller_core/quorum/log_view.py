@@ -70,7 +70,7 @@ class LogView:
 
     def snapshot(self, snapshot_id: Position) -> Snapshot | None:
         """Return the snapshot with an id."""
-        return next((one for one in self.snapshots if one.id == snapshot_id), None)
+        return next((snapshot for snapshot in self.snapshots if snapshot.id == snapshot_id), None)
 
     def append(self, batches: tuple[Batch, ...]) -> "LogView":
         """Return the summary after appending batches, which start at the end of the log."""
@@ -122,7 +122,7 @@ class LogView:
         """Return the summary with one more snapshot."""
         if self.snapshot(snapshot.id):
             return self
-        return changed(self, snapshots=tuple(sorted((*self.snapshots, snapshot), key=lambda one: one.id)))
+        return changed(self, snapshots=tuple(sorted((*self.snapshots, snapshot), key=lambda known: known.id)))
 
     def start_from(self, start_offset: int) -> "LogView":
         """Return the summary after records and snapshots before an offset were deleted; a snapshot that ends there covers them."""

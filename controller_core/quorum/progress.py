@@ -109,7 +109,7 @@ class Replicas:
         """Return the highest offset up to which a majority of the voters has the log on disk; None if no majority is known.
 
         >>> ends = {1: 9, 2: 4, 3: 7}
-        >>> Replicas({one: Progress(ReplicaKey(one), end_offset=end) for one, end in ends.items()}, {}).majority_end()
+        >>> Replicas({id: Progress(ReplicaKey(id), end_offset=end) for id, end in ends.items()}, {}).majority_end()
         7
         """
         return self.by_descending_end()[len(self.voters) // 2].end_offset

@@ -161,7 +161,9 @@ def become_resigned(draft: Draft) -> None:
     """Stop leading and hand over: the voters with the longest logs are named first as successors."""
     state = draft.state
     assert isinstance(state, Leader), state
-    successors = tuple(one.key for one in state.replicas.by_descending_end() if not one.key.accepts(draft.node.key))
+    successors = tuple(
+        replica.key for replica in state.replicas.by_descending_end() if not replica.key.accepts(draft.node.key)
+    )
     others = frozenset(draft.node.voters.ids) - {draft.node.id}
     # Epoch, leader and vote stay, so quorum-state is not written; a restart makes the leader Resigned again.
     enter(draft, Resigned(state.epoch, election_due_ms(draft), others, successors))

@@ -220,7 +220,7 @@ def _handle_response(draft: Draft, response: Response) -> None:
 
 def _name_of(node: Node, source: int) -> str:
     """Return a node's id for messages; of a bootstrap server only the address is known."""
-    server = next((one for one in node.settings.bootstrap if one.id == source), None)
+    server = next((node for node in node.settings.bootstrap if node.id == source), None)
     return f"node {source}" if server is None else f"bootstrap server {server.host}:{server.port}"
 
 

@@ -45,7 +45,7 @@ class VoterSet:
     def of(voters: Iterable[Voter]) -> "VoterSet":
         """Return the set of some voters; of two with one id the later one is in it."""
         by_id = {voter.key.id: voter for voter in voters}
-        return VoterSet(tuple(by_id[one] for one in sorted(by_id)))
+        return VoterSet(tuple(by_id[voter_id] for voter_id in sorted(by_id)))
 
     def __len__(self) -> int:
         return len(self.voters)

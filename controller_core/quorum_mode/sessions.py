@@ -70,10 +70,10 @@ class Sessions:
 
     def expired(self, now_ms: int) -> list[Incarnation]:
         """Remove and return the expired incarnations, the longest silent first. Each is fenced by an event of its own."""
-        over = [one for one, known in self._current.items() if now_ms > self._end_ms(known)]
-        over.sort(key=lambda one: self._current[one].heard_ms)
-        for one in over:
-            del self._current[one]
+        over = [broker for broker, known in self._current.items() if now_ms > self._end_ms(known)]
+        over.sort(key=lambda broker: self._current[broker].heard_ms)
+        for broker in over:
+            del self._current[broker]
         return over
 
     def silence_ms(self, now_ms: int) -> dict[int, int]:

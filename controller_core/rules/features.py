@@ -97,15 +97,15 @@ def _refused_step(update: FeatureUpdate, existing: int) -> str | None:
 
 def _unsupported(update: FeatureUpdate, brokers: Sequence[Supported]) -> str | None:
     ranges = [supported.get(update.feature) for supported in brokers]
-    known = [each for each in ranges if each is not None]
+    known = [supported for supported in ranges if supported is not None]
     if not known:
         return "Could not apply finalized feature update because the provided feature is not supported."
-    if update.level < (lowest := max(each[0] for each in known)):
+    if update.level < (lowest := max(supported[0] for supported in known)):
         return (
             f"Could not apply finalized feature update because the provided versionLevel:{update.level} is lower "
             f"than the supported minVersion:{lowest}."
         )
-    if len(known) < len(ranges) or update.level > min(each[1] for each in known):
+    if len(known) < len(ranges) or update.level > min(supported[1] for supported in known):
         return (
             "Could not apply finalized feature update because brokers were found to have incompatible versions "
             "for the feature."

@@ -54,7 +54,7 @@ async def list_logs(broker: int, endpoint: Endpoint, security: BrokerSecurity = 
     key = ApiKey.DESCRIBE_LOG_DIRS
     try:
         answer = await node.call(ApiKey.API_VERSIONS, api_versions_request(), timeout_ms=LISTING_TIMEOUT_MS)
-        offered = {one["api_key"]: (one["min_version"], one["max_version"]) for one in answer["api_keys"]}
+        offered = {api["api_key"]: (api["min_version"], api["max_version"]) for api in answer["api_keys"]}
         version = choose_version(key, (CALLED[key].lowest, CALLED[key].highest), offered, f"broker {broker}")
         frame = codec.encode_request(key, version, 0, CLIENT_ID, {"topics": None})
         # A long answer is decoded in a thread: the event loop processes events in the meantime.
@@ -109,7 +109,9 @@ class LogSurvey:
     async def survey(self, now: float) -> None:
         """Compare the logs of each broker that is due; `now` is the loop's time."""
         live = self._controller.cluster.brokers
-        self._brokers = {one: logs for one, logs in self._brokers.items() if _is_same_registration(live.get(one), logs)}
+        self._brokers = {
+            broker: logs for broker, logs in self._brokers.items() if _is_same_registration(live.get(broker), logs)
+        }
         for broker in list(live.values()):
             logs = self._brokers.setdefault(broker.id, BrokerLogs(broker.epoch, due_at=now))
             if logs.due_at <= now:

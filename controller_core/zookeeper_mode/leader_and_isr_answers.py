@@ -44,7 +44,7 @@ def decide_leader_and_isr_answered(cluster: Cluster, event: events.LeaderAndIsrA
     )
     then: list[events.Event] = [events.RepairPartitions(topics), events.AdvanceMoves(topics)]
     for broker in sorted({broker for broker, _ in failed}):
-        names = tuple(name for one, name in failed if one == broker)
+        names = tuple(name for other, name in failed if other == broker)
         made.append(changes.OfflineReplicasObserved(broker, names, ()))
         # Only after the broker has lost leadership and left the ISR.
         then.append(events.ReplaceStaleLogs(broker, cluster.brokers[broker].epoch, names))
@@ -117,7 +117,7 @@ def query_other_members(
     if not len(rows):
         return ()
     columns = cluster.columns
-    members = {one for row in rows.tolist() for one in columns.isr_of(row)} - {broker}
+    members = {member for row in rows.tolist() for member in columns.isr_of(row)} - {broker}
     sends: list[SendLeaderAndIsr] = []
     for member in sorted(members.intersection(cluster.unfenced())):
         shared = [

@@ -68,7 +68,7 @@ def _nodes(kube: Kube) -> list[Node]:
         Node(
             node["metadata"]["name"],
             node["spec"]["podCIDR"],
-            next(one["address"] for one in node["status"]["addresses"] if one["type"] == "InternalIP"),
+            next(address["address"] for address in node["status"]["addresses"] if address["type"] == "InternalIP"),
         )
         for node in found
     ]

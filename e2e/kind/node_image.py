@@ -79,7 +79,11 @@ def ensure_base_image() -> None:
         return
     ensure_debian_image()
     known = set(_certificates(run("docker", "run", "--rm", DEBIAN_IMAGE, "cat", str(TRUSTED))))
-    added = [one for one in _certificates(TRUSTED.read_text("ascii")) if one not in known] if TRUSTED.is_file() else []
+    added = (
+        [certificate for certificate in _certificates(TRUSTED.read_text("ascii")) if certificate not in known]
+        if TRUSTED.is_file()
+        else []
+    )
     with tempfile.TemporaryDirectory() as name:
         context = Path(name)
         for number, certificate in enumerate(added):

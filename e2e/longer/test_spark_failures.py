@@ -48,7 +48,7 @@ def analytics(release: Release) -> Iterator[Kube]:
 def application(name: str, node: str | None, *, image: str = SPARK) -> dict[str, Any]:
     """Return an application that is run once; its name is its failure."""
     where = {} if node is None else {"nodeSelector": {"kubernetes.io/hostname": node}}
-    mounts = [{"name": one, "mountPath": f"/{one}"} for one in ("scripts", "scratch", "memory")]
+    mounts = [{"name": name, "mountPath": f"/{name}"} for name in ("scripts", "scratch", "memory")]
     small = {"coreRequest": "100m", "memory": "512m", "volumeMounts": mounts, **where}
     return {
         "apiVersion": API,
@@ -94,9 +94,9 @@ def run(jobs: Kube, node: str | None, name: str) -> Resource:
 
 def condition(jobs: Kube, name: str, kind: str = "Ready") -> tuple[str, str]:
     """Return a condition's status and reason, and show its message."""
-    one = jobs.condition(SPARK_APPLICATIONS, name, kind)
-    print(f"{name}: {kind} {one['status']} {one['reason']}: {one['message']}")
-    return one["status"], one["reason"]
+    found = jobs.condition(SPARK_APPLICATIONS, name, kind)
+    print(f"{name}: {kind} {found['status']} {found['reason']}: {found['message']}")
+    return found["status"], found["reason"]
 
 
 def test_an_image_that_no_node_has_is_named(analytics: Kube) -> None:
@@ -145,4 +145,4 @@ def test_an_executor_is_lost_and_the_application_completed(
 
 def _events(jobs: Kube, name: str) -> set[str]:
     listed = json.loads(jobs.run("get", "events", "--output=json"))["items"]
-    return {str(one["reason"]) for one in listed if one["involvedObject"]["name"] == name}
+    return {str(event["reason"]) for event in listed if event["involvedObject"]["name"] == name}

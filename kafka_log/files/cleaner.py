@@ -93,7 +93,7 @@ def clean_segments(task: CleaningTask, throttle: Callable[[int], None] = lambda 
         by_offset = {segment.base_offset: segment for segment in below}
         # Left by a round that was killed
         delete_segment_copies(task.folder, task.segment_offsets)
-        result = CleanedLog([[one.base_offset for one in group] for group in groups], end_offset)
+        result = CleanedLog([[segment.base_offset for segment in group] for group in groups], end_offset)
         try:
             for group in result.groups:
                 old = [by_offset[base_offset] for base_offset in group]

@@ -25,12 +25,12 @@ def flush_file(descriptor: int, path: Path) -> None:
 def make_folder(folder: Path) -> None:
     """Create a folder with its parents where they are missing, and flush the entry of each. Raises LogWriteError."""
     try:
-        missing = [one for one in (folder, *folder.parents) if not one.exists()]
+        missing = [directory for directory in (folder, *folder.parents) if not directory.exists()]
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LogWriteError(f"Failed to create folder {folder}: {error.strerror}") from error
-    for one in missing:
-        flush_folder(one.parent)
+    for directory in missing:
+        flush_folder(directory.parent)
 
 
 def flush_folder(folder: Path) -> None:

@@ -399,7 +399,7 @@ class Log:
         segment = Segment.open(self.folder, base_offsets[0], self._now_ms())
         segment.map_indexes()
         segment.find_max_timestamp()
-        self._unflushed = [one for one in self._unflushed if one not in replaced]
+        self._unflushed = [segment for segment in self._unflushed if segment not in replaced]
         row = self._segments.index(replaced[0])
         self._segments[row : row + len(replaced)] = [segment]
         return replaced

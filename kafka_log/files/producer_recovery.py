@@ -48,7 +48,7 @@ class ProducerRecovery:
             self._states,
             self._snapshots,
             opened,
-            segment_offsets=[*(one.base_offset for one in opened), segment.base_offset, *later],
+            segment_offsets=[*(other.base_offset for other in opened), segment.base_offset, *later],
             log_start_offset=self._log_start_offset,
             last_offset=segment.base_offset,
             now_ms=self._now_ms,

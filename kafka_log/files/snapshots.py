@@ -141,7 +141,7 @@ def write_snapshot(folder: Path, snapshot: SnapshotId, batches: Iterable[bytes])
 def list_snapshots(folder: Path) -> list[SnapshotId]:
     """Return the whole snapshots in a folder, in order of their offsets."""
     found = (snapshot_of(path.name) for path in folder.iterdir())
-    return sorted(one[0] for one in found if one and one[1] == CHECKPOINT_SUFFIX)
+    return sorted(snapshot[0] for snapshot in found if snapshot and snapshot[1] == CHECKPOINT_SUFFIX)
 
 
 def delete_unneeded_snapshots(folder: Path, log_start_offset: int) -> list[Path]:

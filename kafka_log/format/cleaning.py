@@ -241,9 +241,9 @@ def grouped_segments(
             group = groups[-1]
             joined = [*group, segment]
             fits = (
-                sum(one.size_bytes for one in joined) <= segment_bytes
-                and sum(one.offset_index_bytes for one in joined) <= index_max_bytes
-                and sum(one.time_index_bytes for one in joined) <= index_max_bytes
+                sum(segment.size_bytes for segment in joined) <= segment_bytes
+                and sum(segment.offset_index_bytes for segment in joined) <= index_max_bytes
+                and sum(segment.time_index_bytes for segment in joined) <= index_max_bytes
                 and (segment.size_bytes == 0 or last_offset - group[0].base_offset <= MAX_RELATIVE_OFFSET)
             )
             if fits:

@@ -12,7 +12,13 @@ _PAIR = re.compile(r"(?P<key>(?:\\.|[^\\=: \t\f\r\n])*)[ \t\f]*[=:]?[ \t\f]*(?P<
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_WRITTEN = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", **{each: f"\\{each}" for each in "\\=:#!"}}
+_WRITTEN = {
+    "\t": "\\t",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\f": "\\f",
+    **{character: f"\\{character}" for character in "\\=:#!"},
+}
 
 _BLANKS = " \t\f"
 
@@ -37,9 +43,9 @@ def write_property(name: str, value: str) -> str:
     >>> write_property("log.dirs", "C:/data")
     'log.dirs=C\\:/data\n'
     """
-    key = "".join("\\ " if each == " " else _WRITTEN.get(each, each) for each in name)
+    key = "".join("\\ " if character == " " else _WRITTEN.get(character, character) for character in name)
     start = len(value) - len(value.lstrip(" "))
-    text = "".join(_WRITTEN.get(each, each) for each in value)
+    text = "".join(_WRITTEN.get(character, character) for character in value)
     return f"{key}={chr(92) + text if start else text}\n"
 
 

@@ -62,9 +62,9 @@ def deletable_segments(
                 return
             reasons.append(reason)
 
-    take(RetentionReason.START_OFFSET, lambda one: not one.is_active and one.end_offset <= log_start_offset)
+    take(RetentionReason.START_OFFSET, lambda segment: not segment.is_active and segment.end_offset <= log_start_offset)
     if settings.deletes and settings.retention_bytes >= 0:
-        excess = sum(one.size_bytes for one in segments[len(reasons) :]) - settings.retention_bytes
+        excess = sum(segment.size_bytes for segment in segments[len(reasons) :]) - settings.retention_bytes
 
         def exceeds(segment: SegmentAge) -> bool:
             nonlocal excess
@@ -73,5 +73,5 @@ def deletable_segments(
 
         take(RetentionReason.SIZE, exceeds)
     if settings.deletes and settings.retention_ms >= 0:
-        take(RetentionReason.AGE, lambda one: now_ms - one.newest_ms > settings.retention_ms)
+        take(RetentionReason.AGE, lambda segment: now_ms - segment.newest_ms > settings.retention_ms)
     return reasons

@@ -33,9 +33,13 @@ class AclChanges(AclCreations, Protocol):
 
 async def create_acls(changes: AclCreations, body: Body) -> Body:
     """Create ACLs; an invalid ACL does not affect the others."""
-    requested = [_creation(each) for each in body["creations"]]
-    outcomes = await changes.add(dict.fromkeys(each for each in requested if isinstance(each, acl.Binding)))
-    return {"results": [error_fields(each if isinstance(each, Failure) else outcomes[each]) for each in requested]}
+    requested = [_creation(entry) for entry in body["creations"]]
+    outcomes = await changes.add(dict.fromkeys(binding for binding in requested if isinstance(binding, acl.Binding)))
+    return {
+        "results": [
+            error_fields(request if isinstance(request, Failure) else outcomes[request]) for request in requested
+        ]
+    }
 
 
 def create_refused(body: Body, failure: Failure) -> Body:
@@ -43,11 +47,11 @@ def create_refused(body: Body, failure: Failure) -> Body:
     return {"results": [error_fields(failure) for _ in body["creations"]]}
 
 
-def _creation(each: Body) -> acl.Binding | Failure:
-    resource_type = _known(acl.ResourceType, each["resource_type"])
-    pattern_type = _known(acl.PatternType, each["resource_pattern_type"])
-    operation, permission = _known(acl.Operation, each["operation"]), _known(acl.Permission, each["permission_type"])
-    name = each["resource_name"]
+def _creation(entry: Body) -> acl.Binding | Failure:
+    resource_type = _known(acl.ResourceType, entry["resource_type"])
+    pattern_type = _known(acl.PatternType, entry["resource_pattern_type"])
+    operation, permission = _known(acl.Operation, entry["operation"]), _known(acl.Permission, entry["permission_type"])
+    name = entry["resource_name"]
     message = None
     if resource_type is acl.ResourceType.CLUSTER and name != acl.CLUSTER_NAME:
         message = f"The only valid name for the CLUSTER resource is {acl.CLUSTER_NAME}"
@@ -57,12 +61,12 @@ def _creation(each: Body) -> acl.Binding | Failure:
         message = (
             "An ACL must have one resource type, one operation, one permission, and a literal or prefixed pattern."
         )
-    elif ":" not in each["principal"]:
-        message = f"expected a string in format principalType:principalName but got {each['principal']}"
+    elif ":" not in entry["principal"]:
+        message = f"expected a string in format principalType:principalName but got {entry['principal']}"
     if message is not None:
         return Failure(ErrorCode.INVALID_REQUEST, message)
     pattern = acl.Pattern(resource_type, name, pattern_type)
-    return acl.Binding(pattern, acl.Entry(each["principal"], each["host"], operation, permission))
+    return acl.Binding(pattern, acl.Entry(entry["principal"], entry["host"], operation, permission))
 
 
 async def delete_acls(acls: Acls, changes: AclChanges, body: Body) -> Body:
@@ -78,7 +82,7 @@ async def delete_acls(acls: Acls, changes: AclChanges, body: Body) -> Body:
 
 def requested_filters(body: Body) -> list[acl.BindingFilter]:
     """Return the filters of a deletion. Raises CloseConnection."""
-    return [_filter(each) for each in body["filters"]]
+    return [_filter(entry) for entry in body["filters"]]
 
 
 def deleted_body(found: Iterable[list[acl.Binding] | Failure], outcomes: Mapping[acl.Binding, Outcome]) -> Body:
@@ -87,7 +91,10 @@ def deleted_body(found: Iterable[list[acl.Binding] | Failure], outcomes: Mapping
         "filter_results": [
             {**error_fields(matching), "matching_acls": []}
             if isinstance(matching, Failure)
-            else {**error_fields(None), "matching_acls": [_matching(each, outcomes[each]) for each in matching]}
+            else {
+                **error_fields(None),
+                "matching_acls": [_matching(binding, outcomes[binding]) for binding in matching],
+            }
             for matching in found
         ]
     }
@@ -122,15 +129,15 @@ def describe_refused(failure: Failure) -> Body:
     return {**error_fields(failure), "resources": []}
 
 
-def _filter(each: Body) -> acl.BindingFilter:
+def _filter(entry: Body) -> acl.BindingFilter:
     pattern = acl.PatternFilter(
-        _known(acl.ResourceType, each["resource_type_filter"]),
-        each["resource_name_filter"],
-        _known(acl.PatternType, each["pattern_type_filter"]),
+        _known(acl.ResourceType, entry["resource_type_filter"]),
+        entry["resource_name_filter"],
+        _known(acl.PatternType, entry["pattern_type_filter"]),
     )
-    operation, permission = _known(acl.Operation, each["operation"]), _known(acl.Permission, each["permission_type"])
+    operation, permission = _known(acl.Operation, entry["operation"]), _known(acl.Permission, entry["permission_type"])
     return acl.BindingFilter(
-        pattern, acl.EntryFilter(each["principal_filter"], each["host_filter"], operation, permission)
+        pattern, acl.EntryFilter(entry["principal_filter"], entry["host_filter"], operation, permission)
     )
 
 

@@ -66,11 +66,11 @@ class Acls:
 
     def patterns(self, resource_type: ResourceType | None = None) -> Iterator[tuple[Pattern, Entries]]:
         """Iterate over all patterns, or those of one resource type."""
-        for each in ResourceType if resource_type is None else (resource_type,):
-            names = self._of_type[each]
+        for shown_type in ResourceType if resource_type is None else (resource_type,):
+            names = self._of_type[shown_type]
             for kind, named in ((PatternType.LITERAL, names.literal), (PatternType.PREFIXED, names.prefixed)):
                 for name, entries in named.items():
-                    yield Pattern(each, name, kind), entries
+                    yield Pattern(shown_type, name, kind), entries
 
     def find(self, asked: BindingFilter) -> list[Binding]:
         """List the bindings that a filter selects, in a stable order."""

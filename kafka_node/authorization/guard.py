@@ -129,7 +129,7 @@ class Guard:
         """Return the failure where the caller does not meet a need, else None."""
         match need:
             case Either(needs=needs):
-                failures = [await self._lacks(context, each, body) for each in needs]
+                failures = [await self._lacks(context, need, body) for need in needs]
                 return None if None in failures else failures[-1]
             case Never(code=code, reason=reason):
                 return None if context.principal in self._rules.super_users else Failure(code, reason)

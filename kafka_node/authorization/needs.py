@@ -41,7 +41,7 @@ class On:
 
     def topic_ids(self, body: Body) -> Iterator[UUID]:
         """List the topic ids in a request."""
-        return (each for each in walk(body, self.ids) if each.int) if self.ids is not None else iter(())
+        return (topic_id for topic_id in walk(body, self.ids) if topic_id.int) if self.ids is not None else iter(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ def walk(value: Any, path: str) -> Iterator[Any]:
     """
     key, _, rest = path.partition(".")
     found = value[key]
-    for each in found if isinstance(found, list | tuple) else [found]:
+    for element in found if isinstance(found, list | tuple) else [found]:
         if not rest:
-            yield each
-        elif each is not None:
-            yield from walk(each, rest)
+            yield element
+        elif element is not None:
+            yield from walk(element, rest)

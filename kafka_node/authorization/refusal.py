@@ -33,11 +33,11 @@ ALIASES: dict[str, tuple[str, ...]] = {
 
 
 def _dirs_by_topic(body: Body) -> Body:
-    return {"topics": [topic for each in body["dirs"] for topic in each["topics"]]}
+    return {"topics": [topic for directory in body["dirs"] for topic in directory["topics"]]}
 
 
 def _users(body: Body) -> Body:
-    return {"users": list(dict.fromkeys(each["name"] for each in [*body["deletions"], *body["upsertions"]]))}
+    return {"users": list(dict.fromkeys(change["name"] for change in [*body["deletions"], *body["upsertions"]]))}
 
 
 def _nothing(_: Body) -> Body:
@@ -125,7 +125,7 @@ class _Refusal:
             raise CloseConnection(
                 f"its request is refused: {self.failure.code.name}; it has more than {MAX_ELEMENTS} elements"
             )
-        elements = [self.level(each, (*path, key)) for each in counterpart]
+        elements = [self.level(element, (*path, key)) for element in counterpart]
         body[key] = [element for element in elements if element is not None]
         return body
 
@@ -137,7 +137,7 @@ def _same(field: Field, asked: Any, present: Sequence[Field]) -> Any:
     if isinstance(asked, dict):
         return next((asked[key] for key in (field.key, *ALIASES.get(field.key, ())) if key in asked), None)
     # The element is a name or a number itself: it belongs to the first field that is not an error field.
-    first = next(each for each in present if not each.is_array and each.key not in {*ERROR_CODES, ERROR_MESSAGE})
+    first = next(field for field in present if not field.is_array and field.key not in {*ERROR_CODES, ERROR_MESSAGE})
     return asked if field is first else None
 
 
@@ -156,8 +156,8 @@ def _copied(present: Sequence[Field], asked: Any, version: int) -> Body:
     for field in present:
         given = asked.get(field.key) if isinstance(asked, dict) else None
         if field.is_array and field.fields and isinstance(given, list) and not _has_error(field.fields, version):
-            keys = [each.key for each in field.fields if version in each.versions]
-            body[field.key] = [{key: each[key] for key in keys if key in each} for each in given]
+            keys = [inner.key for inner in field.fields if version in inner.versions]
+            body[field.key] = [{key: element[key] for key in keys if key in element} for element in given]
     return body
 
 

@@ -29,12 +29,12 @@ def altered(
 
     `defaults` has the values to which words are appended where a config is not set; `is_list` returns whether a config is a list.
     """
-    if again := duplicates(each["name"] for each in resource["configs"]):
+    if again := duplicates(config["name"] for config in resource["configs"]):
         return Failure(ErrorCode.INVALID_REQUEST, f"Error due to duplicate config keys: {', '.join(sorted(again))}")
     configs = dict(current) if incremental else {}
-    for each in resource["configs"]:
-        name, value = each["name"], each["value"]
-        operation = each["config_operation"] if incremental else AlterOperation.SET
+    for config in resource["configs"]:
+        name, value = config["name"], config["value"]
+        operation = config["config_operation"] if incremental else AlterOperation.SET
         if operation == AlterOperation.DELETE:
             configs.pop(name, None)
             continue

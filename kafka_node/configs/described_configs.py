@@ -218,11 +218,14 @@ def _synonyms(name: str, names: Sequence[str], settings: Settings) -> list[Synon
     So a setting that has a value only under another name has no synonyms, and Kafka's default as its source (ConfigHelper.configSynonyms).
     """
     found = [
-        Synonym(each, values[each], source) for values, source in _layers(settings) for each in names if each in values
+        Synonym(synonym, values[synonym], source)
+        for values, source in _layers(settings)
+        for synonym in names
+        if synonym in values
     ]
-    defaults = ((each, SETTINGS[each].default) for each in names if each in SETTINGS)
-    found += (Synonym(each, default, ConfigSource.DEFAULT) for each, default in defaults if default is not None)
-    return list(dropwhile(lambda one: one.name != name, found))
+    defaults = ((synonym, SETTINGS[synonym].default) for synonym in names if synonym in SETTINGS)
+    found += (Synonym(synonym, default, ConfigSource.DEFAULT) for synonym, default in defaults if default is not None)
+    return list(dropwhile(lambda synonym: synonym.name != name, found))
 
 
 def _same_setting(name: str) -> Sequence[str]:

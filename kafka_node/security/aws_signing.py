@@ -119,7 +119,7 @@ def _read(status: int, content: bytes) -> Credentials:
     """Read a response of AssumeRole; an error has a code and a message."""
     try:
         # Over verified TLS and bounded; the parser refuses entities that grow.
-        fields = {one.tag.rpartition("}")[2]: one.text or "" for one in ET.fromstring(content).iter()}  # noqa: S314
+        fields = {element.tag.rpartition("}")[2]: element.text or "" for element in ET.fromstring(content).iter()}  # noqa: S314
     except ET.ParseError:
         fields = {}
     if status != OK:

@@ -69,9 +69,12 @@ def check_distinct_ports(endpoints: Iterable[Endpoint]) -> None:
         if endpoint.port != 0:
             by_port.setdefault(endpoint.port, []).append(endpoint)
     for port, sharing in by_port.items():
-        kinds = sorted("4" if re.fullmatch(r"[0-9.]+", one.host) else "6" if ":" in one.host else "" for one in sharing)
+        kinds = sorted(
+            "4" if re.fullmatch(r"[0-9.]+", endpoint.host) else "6" if ":" in endpoint.host else ""
+            for endpoint in sharing
+        )
         if len(sharing) > 1 and kinds != ["4", "6"]:
-            names = ", ".join(one.listener for one in sharing)
+            names = ", ".join(endpoint.listener for endpoint in sharing)
             raise SettingError(f"listeners: {names} have the same port {port}; each listener needs one of its own")
 
 

@@ -59,4 +59,4 @@ def _stamp(files: TlsFiles) -> _Stamp | None:
         found = [path.stat() for path in paths]
     except OSError:
         return None
-    return tuple((one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
+    return tuple((status.st_ino, status.st_size, status.st_mtime_ns) for status in found)

@@ -66,12 +66,12 @@ def decode_log_dirs(version: int, frame: bytes) -> LogDirColumns:
 
 def _from_body(body: Body) -> LogDirColumns:
     topics = [topic for result in body["results"] for topic in result["topics"]]
-    replicas = [one for topic in topics for one in topic["partitions"]]
+    replicas = [partition for topic in topics for partition in topic["partitions"]]
     return LogDirColumns(
         body["error_code"],
         tuple(
-            LogDir(one["log_dir"], one["error_code"], one["total_bytes"], one["usable_bytes"])
-            for one in body["results"]
+            LogDir(result["log_dir"], result["error_code"], result["total_bytes"], result["usable_bytes"])
+            for result in body["results"]
         ),
         tuple(topic["name"] for topic in topics),
         np.array([len(topic["partitions"]) for topic in topics], np.int64),

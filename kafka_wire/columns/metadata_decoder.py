@@ -79,13 +79,16 @@ def decode_metadata(version: int, frame: bytes) -> MetadataColumns:
 
 def _from_body(body: Body) -> MetadataColumns:
     topics = body["topics"]
-    partitions = [one for topic in topics for one in topic["partitions"]]
+    partitions = [partition for topic in topics for partition in topic["partitions"]]
 
     def column(key: str) -> IntColumn:
         return np.array([partition[key] for partition in partitions], np.int32)
 
     return MetadataColumns(
-        tuple(MetadataBroker(one["node_id"], one["host"], one["port"], one["rack"]) for one in body["brokers"]),
+        tuple(
+            MetadataBroker(broker["node_id"], broker["host"], broker["port"], broker["rack"])
+            for broker in body["brokers"]
+        ),
         body["cluster_id"],
         body["controller_id"],
         body["error_code"],

@@ -106,8 +106,8 @@ def encode_partitions(version: int, partitions: MetadataPartitions) -> tuple[byt
     names = _list_names(version)
     lengths = [_lengths(getattr(partitions, name)) for name in names]
     key: LongArray = np.zeros(count, dtype=np.int64)
-    for one in lengths:
-        key = key * (int(one.max(initial=0)) + 1) + one
+    for of_list in lengths:
+        key = key * (int(of_list.max(initial=0)) + 1) + of_list
     layouts = []
     sizes = np.zeros(count, dtype=np.int64)
     for value in np.unique(key).tolist():
@@ -205,9 +205,9 @@ def _is_flexible(version: int) -> bool:
 def _bytes_after_topics(version: int) -> int:
     """Count the bytes after the topics: numbers of fixed width, and in flexible versions the count of tagged fields."""
     fields = schema.definition(MESSAGE, version).fields
-    (place,) = (place for place, one in enumerate(fields) if one.key == "topics")
+    (place,) = (place for place, field in enumerate(fields) if field.key == "topics")
     after = (field for field in fields[place + 1 :] if version in field.versions)
-    return sum(NUMBER_FORMATS[one.kind][1] for one in after) + _is_flexible(version)
+    return sum(NUMBER_FORMATS[field.kind][1] for field in after) + _is_flexible(version)
 
 
 @cache

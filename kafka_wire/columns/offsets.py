@@ -88,7 +88,7 @@ def decode_list_offsets(version: int, frame: bytes) -> OffsetColumns:
 
 def _from_body(body: Body) -> OffsetColumns:
     topics = body["topics"]
-    partitions = [one for topic in topics for one in topic["partitions"]]
+    partitions = [partition for topic in topics for partition in topic["partitions"]]
     return OffsetColumns(
         tuple(topic["name"] for topic in topics),
         np.array([len(topic["partitions"]) for topic in topics], np.int64),

@@ -226,19 +226,19 @@ class _Walk:
         """Read records of one message and version; returns those that could be read, and which these are."""
         fields = [field for field in schema.definition(message, version).fields if version in field.versions]
         found: dict[str, Any] = {}
-        for one in fields:
-            if one.tag is None:
-                found[one.key], at = self._field(one, at)
+        for field in fields:
+            if field.tag is None:
+                found[field.key], at = self._field(field, at)
         tags, at = self._bytes[at].astype(np.int64), at + 1
-        for tag, one in sorted((field.tag, field) for field in fields if field.tag is not None):
+        for tag, field in sorted((field.tag, field) for field in fields if field.tag is not None):
             here = np.flatnonzero((tags > 0) & (self._bytes[at] == tag))
             if len(here):
-                column, tagged_end = self._field(one, at[here] + 2)
+                column, tagged_end = self._field(field, at[here] + 2)
                 size = self._bytes[at[here] + 1]
                 # A wrong or long size keeps the tag, so that the record is not whole.
                 tags[here] -= (tagged_end - at[here] - 2 == size) & (size < 0x80)
                 at[here] = tagged_end
-                found[one.key] = _spread(one, column, here, len(at))
+                found[field.key] = _spread(field, column, here, len(at))
         is_whole = (tags == 0) & (at == ends)
         if not is_whole.all():
             found = {name: column[is_whole] for name, column in found.items()}
@@ -246,10 +246,10 @@ class _Walk:
         numbers = {name: column for name, column in found.items() if name not in lists}
         return RecordColumns(message, version, numbers.pop("topic_id"), numbers, lists), is_whole
 
-    def _field(self, one: schema.Field, at: Positions) -> tuple[Any, Positions]:
+    def _field(self, field: schema.Field, at: Positions) -> tuple[Any, Positions]:
         """Read a field at a position of each record; returns the column, and the positions after it."""
-        elements = self._elements[one.kind]
-        if not one.is_array:
+        elements = self._elements[field.kind]
+        if not field.is_array:
             return _native(elements[at]), at + elements.itemsize
         counts = self._bytes[at].astype(np.int64)
         is_usual = (counts > 0) & (counts <= _LONGEST + 1)
@@ -257,7 +257,7 @@ class _Walk:
         # After a null or a long list the position is not in the record, so that this is not whole.
         at = at + 1 + np.where(is_usual, 0, self._limit)
         longest = int(lengths.max(initial=0))
-        values = _no_elements(one, len(at), longest)
+        values = _no_elements(field, len(at), longest)
         same = bool((lengths == longest).all())
         for slot in range(longest):
             rows = slice(None) if same else np.flatnonzero(lengths > slot)
@@ -279,24 +279,24 @@ def _native(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return column if column.dtype == UUID else column.astype(column.dtype.newbyteorder("="))
 
 
-def _spread(one: schema.Field, column: Any, rows: Positions, count: int) -> Any:
+def _spread(field: schema.Field, column: Any, rows: Positions, count: int) -> Any:
     """Return a column of all records from that of some; the others have the default."""
     if len(rows) == count:
         return column
     if not isinstance(column, Lists):
-        whole = np.full(count, one.default, column.dtype)
+        whole = np.full(count, field.default, column.dtype)
         whole[rows] = column
         return whole
     lengths = np.full(count, ABSENT, np.int64)
     lengths[rows] = column.lengths
-    values = _no_elements(one, count, column.values.shape[1])
+    values = _no_elements(field, count, column.values.shape[1])
     values[rows] = column.values
     return Lists(values, lengths)
 
 
-def _no_elements(one: schema.Field, count: int, longest: int) -> npt.NDArray[Any]:
+def _no_elements(field: schema.Field, count: int, longest: int) -> npt.NDArray[Any]:
     """Return the padding of lists of a field."""
-    return np.full((count, longest), -1, np.int32) if one.kind == "int32" else np.zeros((count, longest), UUID)
+    return np.full((count, longest), -1, np.int32) if field.kind == "int32" else np.zeros((count, longest), UUID)
 
 
 @cache

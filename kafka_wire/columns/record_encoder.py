@@ -7,8 +7,9 @@ also ends where that grows by a byte, at 64 and 8,192. Fields, their order and t
 (tests).
 """
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
@@ -72,7 +73,7 @@ class RecordColumns:
     """Shape (n,), of UUID."""
     numbers: Mapping[str, npt.NDArray[Any]]
     """Shape (n,); `partition_id` is always there."""
-    lists: Mapping[str, Lists] = field(default_factory=dict)
+    lists: Mapping[str, Lists] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.topic_ids)
@@ -103,7 +104,7 @@ def encode_records(columns: RecordColumns, first_place: int = 0) -> bytes | memo
     Raises CodecError for a field that the version lacks, and for a missing list that must not be null.
     """
     assert 0 < len(columns) <= MAX_BATCH_RECORDS - first_place, "a batch has records, and not too many"
-    lacking = {*columns.numbers, *columns.lists} - {one.key for one in _fields(columns.message, columns.version)}
+    lacking = {*columns.numbers, *columns.lists} - {field.key for field in _fields(columns.message, columns.version)}
     if lacking:
         raise CodecError(f"has no field {min(lacking)}", message=columns.message, version=columns.version)
     shapes = [_shape(columns, field) for field in _shaped_fields(columns.message, columns.version)]
@@ -152,18 +153,18 @@ def _deltas(begin: int, end: int) -> list[ByteArray]:
     ]
 
 
-def _shape(columns: RecordColumns, one: schema.Field) -> int | Lengths:
+def _shape(columns: RecordColumns, field: schema.Field) -> int | Lengths:
     """Return what a field adds to the shape: 0 if it is missing, 1 for a number, 1 + its length for a list. Raises CodecError."""
-    if not one.is_array:
-        if one.key not in columns.numbers:
+    if not field.is_array:
+        if field.key not in columns.numbers:
             return 0
-        present = columns.numbers[one.key] != one.default
+        present = columns.numbers[field.key] != field.default
         return _one_or_all(present.astype(np.int64))
-    if one.key not in columns.lists:
-        return 0 if one.tag is not None else 1
-    lengths = columns.lists[one.key].lengths
-    if one.tag is None and (lengths == ABSENT).any():
-        raise CodecError("must not be null", message=columns.message, version=columns.version, field=one.key)
+    if field.key not in columns.lists:
+        return 0 if field.tag is not None else 1
+    lengths = columns.lists[field.key].lengths
+    if field.tag is None and (lengths == ABSENT).any():
+        raise CodecError("must not be null", message=columns.message, version=columns.version, field=field.key)
     return _one_or_all(lengths + 1)
 
 
@@ -182,36 +183,38 @@ class _Layout:
         key = schema.definition(message, version).api_key
         assert key is not None, "metadata records have API keys"
         self._value += write_uvarint(METADATA_FRAME_VERSION) + write_uvarint(key) + write_uvarint(version)
-        for one in _fields(message, version):
-            if one.tag is None:
-                self._add(one, shape.get(one.key, 1) - 1)
-        tagged = sorted((one.tag, one) for one in _fields(message, version) if one.tag is not None and shape[one.key])
+        for field in _fields(message, version):
+            if field.tag is None:
+                self._add(field, shape.get(field.key, 1) - 1)
+        tagged = sorted(
+            (field.tag, field) for field in _fields(message, version) if field.tag is not None and shape[field.key]
+        )
         self._value += write_uvarint(len(tagged))
-        for tag, one in tagged:
-            self._add_tagged(tag, one, shape[one.key] - 1)
+        for tag, field in tagged:
+            self._add_tagged(tag, field, shape[field.key] - 1)
         self._frame(delta_bytes)
 
-    def _add(self, one: schema.Field, length: int) -> None:
-        if one.is_array:
+    def _add(self, field: schema.Field, length: int) -> None:
+        if field.is_array:
             self._value += write_uvarint(length + 1)
             for slot in range(length):
-                self._place(one.key, slot, _ELEMENTS[one.kind])
+                self._place(field.key, slot, _ELEMENTS[field.kind])
         else:
-            kind = UUID if one.kind == "uuid" else np.dtype(_FORMATS[one.kind])
-            default = b"" if one.kind == "uuid" else int(one.default).to_bytes(kind.itemsize, "big", signed=True)
-            self._place(one.key, None, kind, default)
+            kind = UUID if field.kind == "uuid" else np.dtype(_FORMATS[field.kind])
+            default = b"" if field.kind == "uuid" else int(field.default).to_bytes(kind.itemsize, "big", signed=True)
+            self._place(field.key, None, kind, default)
 
     def _place(self, key: str, slot: int | None, kind: np.dtype[Any], default: bytes = b"") -> None:
         self._columns.append((key, slot, kind, len(self._value)))
         self._value += default or bytes(kind.itemsize)
 
-    def _add_tagged(self, tag: int, one: schema.Field, length: int) -> None:
-        if one.is_array:
-            size = len(write_uvarint(length + 1)) + length * _ELEMENTS[one.kind].itemsize
+    def _add_tagged(self, tag: int, field: schema.Field, length: int) -> None:
+        if field.is_array:
+            size = len(write_uvarint(length + 1)) + length * _ELEMENTS[field.kind].itemsize
         else:
-            size = np.dtype(_FORMATS[one.kind]).itemsize
+            size = np.dtype(_FORMATS[field.kind]).itemsize
         self._value += write_uvarint(tag) + write_uvarint(size)
-        self._add(one, length)
+        self._add(field, length)
 
     def _frame(self, delta_bytes: int) -> None:
         """Put the record around its value: length, attributes, two deltas, no key, value, no headers."""
@@ -257,10 +260,10 @@ def _layout(message: str, version: int, shape: tuple[int, ...], delta_bytes: int
 @cache
 def _fields(message: str, version: int) -> tuple[schema.Field, ...]:
     """List the fields of a version."""
-    return tuple(one for one in schema.definition(message, version).fields if version in one.versions)
+    return tuple(field for field in schema.definition(message, version).fields if version in field.versions)
 
 
 @cache
 def _shaped_fields(message: str, version: int) -> tuple[schema.Field, ...]:
     """List the fields that decide the layout of a record: lists and tagged fields."""
-    return tuple(one for one in _fields(message, version) if one.is_array or one.tag is not None)
+    return tuple(field for field in _fields(message, version) if field.is_array or field.tag is not None)

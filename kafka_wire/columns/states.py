@@ -8,10 +8,11 @@ never encoded wrongly. The reference is `codec.encode` of the same states as dic
 Only flexible versions (KIP-482), the only ones that the controller sends.
 """
 
+import dataclasses
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import NamedTuple
 from uuid import UUID
@@ -63,7 +64,7 @@ class StateColumns:
     lists: dict[str, IntArray]
     flags: dict[str, npt.NDArray[np.bool_]]
     shared: bool = False
-    _encoded: dict[tuple[str, int], bytes] = field(default_factory=dict, init=False)
+    _encoded: dict[tuple[str, int], bytes] = dataclasses.field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
         return sum(topic.partitions for topic in self.topics)
@@ -205,8 +206,8 @@ def rows_by_layout(count: int, lengths: Sequence[int | Lengths]) -> Iterator[tup
     key = np.zeros(count, dtype=np.int64)
     for length in lengths:
         key = key * (int(np.max(length)) + 1) + length
-    for one in np.unique(key).tolist():
-        rows = np.flatnonzero(key == one)
+    for shape in np.unique(key).tolist():
+        rows = np.flatnonzero(key == shape)
         yield rows, tuple(int(np.broadcast_to(length, count)[rows[0]]) for length in lengths)
 
 
@@ -221,17 +222,17 @@ class _Layout:
         self._constants: list[tuple[str, int]] = []
         self._slots: list[tuple[str, str, int]] = []
         self._fields: list[str] = []
-        for one in fields:
-            if one.is_array:
-                for place, byte in enumerate(write_uvarint(lengths[one.key] + 1)):
-                    formats.append((f"{one.key} length {place}", "u1"))
+        for field in fields:
+            if field.is_array:
+                for place, byte in enumerate(write_uvarint(lengths[field.key] + 1)):
+                    formats.append((f"{field.key} length {place}", "u1"))
                     self._constants.append((formats[-1][0], byte))
-                for slot in range(lengths[one.key]):
-                    formats.append((f"{one.key} {slot}", ">i4"))
-                    self._slots.append((formats[-1][0], one.key, slot))
+                for slot in range(lengths[field.key]):
+                    formats.append((f"{field.key} {slot}", ">i4"))
+                    self._slots.append((formats[-1][0], field.key, slot))
             else:
-                formats.append((one.key, ">i4" if one.kind == "int32" else "u1"))
-                self._fields.append(one.key)
+                formats.append((field.key, ">i4" if field.kind == "int32" else "u1"))
+                self._fields.append(field.key)
         # The count of tagged fields is 0, like every field that is not written.
         self._record = np.dtype([*formats, ("tags", "u1")])
         self.size = self._record.itemsize
@@ -268,12 +269,12 @@ _SMALL = tuple(write_uvarint(value) for value in range(256))
 def _states_offset(message: str, version: int) -> int:
     """Return the offset of the states: all fields before them have a fixed width (tested against the codec)."""
     offset = 0
-    for one in schema.definition(message, version).fields:
-        if version not in one.versions or one.tag is not None:
+    for field in schema.definition(message, version).fields:
+        if version not in field.versions or field.tag is not None:
             continue
-        if one.key == FIELD:
+        if field.key == FIELD:
             return offset
-        offset += WIDTHS[one.kind]
+        offset += WIDTHS[field.kind]
     raise AssertionError(f"{message} {version} has no field {FIELD}")
 
 
@@ -282,21 +283,21 @@ def _fields(message: str, version: int) -> tuple[schema.Field, ...]:
     """List the fields of one topic's states that a version has."""
     definition = schema.definition(message, version)
     assert version in definition.flexible, f"{message} {version} is not flexible (KIP-482)"
-    (states,) = (one for one in definition.fields if one.key == FIELD)
-    return tuple(one for one in states.fields if version in one.versions)
+    (states,) = (field for field in definition.fields if field.key == FIELD)
+    return tuple(field for field in states.fields if version in field.versions)
 
 
 @cache
 def _state_fields(message: str, version: int) -> tuple[schema.Field, ...]:
     """List the fields of one partition's state that a version has."""
-    (partitions,) = (one for one in _fields(message, version) if one.key == "partition_states")
-    return tuple(one for one in partitions.fields if version in one.versions)
+    (partitions,) = (field for field in _fields(message, version) if field.key == "partition_states")
+    return tuple(field for field in partitions.fields if version in field.versions)
 
 
 @cache
 def _has_id(message: str, version: int) -> bool:
     """Return whether a version contains topic ids."""
-    return any(one.key == "topic_id" for one in _fields(message, version))
+    return any(field.key == "topic_id" for field in _fields(message, version))
 
 
 @cache

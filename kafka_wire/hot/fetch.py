@@ -35,7 +35,7 @@ def _joined(pieces: list[Piece]) -> list[Piece]:
     """Join consecutive small pieces."""
     joined: list[Piece] = []
     begin = 0
-    own = [place for place, one in enumerate(pieces) if one.__class__ is not bytes or len(one) > OWN_PIECE_BYTES]
+    own = [place for place, piece in enumerate(pieces) if piece.__class__ is not bytes or len(piece) > OWN_PIECE_BYTES]
     for place in own:
         joined += (b"".join(pieces[begin:place]), pieces[place])  # type: ignore[arg-type] # without slices
         begin = place + 1

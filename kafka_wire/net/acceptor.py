@@ -40,25 +40,25 @@ async def listening_sockets(host: str, port: int, backlog: int = BACKLOG) -> lis
                 continue  # this machine has no IPv6
             sockets.append(_listening_socket(family, kind, protocol, address, backlog))
     except OSError as error:
-        for one in sockets:
-            one.close()
+        for listener in sockets:
+            listener.close()
         raise OSError(error.errno, f"Failed to listen on {host or '*'}:{port}: {error.strerror}") from error
     return sockets
 
 
 def _listening_socket(family: int, kind: int, protocol: int, address: tuple[Any, ...], backlog: int) -> socket.socket:
-    one = socket.socket(family, kind, protocol)
+    listener = socket.socket(family, kind, protocol)
     try:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if one.family == socket.AF_INET6:
-            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        one.bind(address)
-        one.listen(backlog)
-        one.setblocking(False)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if listener.family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind(address)
+        listener.listen(backlog)
+        listener.setblocking(False)
     except OSError:
-        one.close()
+        listener.close()
         raise
-    return one
+    return listener
 
 
 class Acceptor:
@@ -79,18 +79,18 @@ class Acceptor:
         if self._pause is not None:
             self._pause.cancel()
             self._pause = None
-        for one in self._sockets:
-            one.close()
+        for listener in self._sockets:
+            listener.close()
         self._sockets = []
 
     def _start(self) -> None:
         self._pause = None
-        for one in self._sockets:
-            self._loop.add_reader(one, self._accept, one)
+        for listener in self._sockets:
+            self._loop.add_reader(listener, self._accept, listener)
 
     def _stop(self) -> None:
-        for one in self._sockets:
-            self._loop.remove_reader(one)
+        for listener in self._sockets:
+            self._loop.remove_reader(listener)
 
     def _accept(self, listening: socket.socket) -> None:
         for _ in range(ACCEPTED_AT_ONCE):

@@ -37,6 +37,6 @@ class Buffers:
         holder.held_bytes += byte_count
         self.held_bytes += byte_count
         if byte_count > 0 and self.held_bytes > self.max_bytes:
-            largest = max(self._holders, key=lambda one: one.held_bytes)
+            largest = max(self._holders, key=lambda holder: holder.held_bytes)
             reason = f"all connections hold {self.held_bytes} bytes, the limit is {self.max_bytes}, and this one holds most of them"
             largest.abort(reason, logging.WARNING)

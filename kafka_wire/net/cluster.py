@@ -168,10 +168,10 @@ class ClusterClient:
         """
         if not self._brokers or (broker_id is not None and broker_id not in self._brokers):
             await self.metadata(deadline=deadline, topics=[])
-        candidates = [node for one, (_, node) in self._brokers.items() if broker_id in {None, one}]
+        candidates = [node for other_id, (_, node) in self._brokers.items() if broker_id in {None, other_id}]
         if not candidates:
             raise ConnectionFailed(f"broker {broker_id} is not in the cluster's metadata", sent=False)
-        node = min(candidates, key=lambda one: not one.connected)
+        node = min(candidates, key=lambda candidate: not candidate.connected)
         return await node.request(key, body, decode, deadline=deadline, versions=versions, attempts=REQUEST_ATTEMPTS)
 
     async def call_controller(

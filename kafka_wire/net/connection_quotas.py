@@ -129,7 +129,7 @@ class ConnectionQuotas:
 
     def _close_excess(self) -> None:
         """Close the connection that was inactive longest, because a protected listener has exceeded the limit in all."""
-        longest = min(self._connections, key=lambda one: one.active_at, default=None)
+        longest = min(self._connections, key=lambda connection: connection.active_at, default=None)
         if longest is not None:
             longest.abort("the process has more connections than its limit, and this one was inactive longest")
 

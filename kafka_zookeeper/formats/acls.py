@@ -83,7 +83,7 @@ def _entry(path: str, document: documents.Document) -> AclEntry:
 def _known(names: tuple[str, ...], name: str) -> str:
     """Return a name in the spelling of the list, ignoring case; UNKNOWN for an unknown name."""
     upper = name.upper()
-    return next((each for each in names if each.upper() == upper), UNKNOWN)
+    return next((name for name in names if name.upper() == upper), UNKNOWN)
 
 
 def encode_acl_change(resource: AclResource) -> bytes:
@@ -104,7 +104,7 @@ def _upper_snake(resource_type: str) -> str:
 
 
 _RESOURCE_FIELDS = ("resourceType", "name", "patternType")
-_TYPES = {_upper_snake(each): each for each in RESOURCE_TYPES}
+_TYPES = {_upper_snake(resource_type): resource_type for resource_type in RESOURCE_TYPES}
 
 
 def decode_acl_change(name: str, data: bytes | None) -> AclResource:

@@ -54,7 +54,7 @@ class Stage:
         status = found.get("status", {})
         if status.get("observedGeneration") != found.get("metadata", {}).get("generation"):
             return {}
-        return next((one for one in status.get("conditions", []) if one["type"] == "Ready"), {})
+        return next((condition for condition in status.get("conditions", []) if condition["type"] == "Ready"), {})
 
     def wait_for(self, plural: str, name: str, status: str = "True", reason: str | None = None) -> float:
         """Wait for a resource's Ready condition; returns the seconds it took."""

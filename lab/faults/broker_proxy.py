@@ -115,8 +115,8 @@ class BrokerProxy:
         with _both(broker, client):
             while (frame := receive_frame(broker)) is not None:
                 (correlation_id,) = SIZE.unpack_from(frame)
-                if (one := pending.pop(correlation_id, None)) is not None:
-                    header, request = one
+                if (waiting := pending.pop(correlation_id, None)) is not None:
+                    header, request = waiting
                     _, response = decode_response(request.key, header.api_version, frame)
                     request.error_code = response["error_code"]
                 send_frame(client, frame)

@@ -106,9 +106,9 @@ class Network:
             pass  # A side has closed the connection, or the process does not run.
         finally:
             self._connections.discard(connection)
-            for one in (writer, outward):
-                if one is not None:
-                    one.close()
+            for direction in (writer, outward):
+                if direction is not None:
+                    direction.close()
 
     async def _copy(self, connection: _Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
@@ -131,8 +131,8 @@ class Network:
         if not unknown:
             return
         inodes, owners = _inodes(), self._owners()
-        for one in unknown:
-            one.source = owners.get(inodes.get(one.ports, ""), "")
+        for link in unknown:
+            link.source = owners.get(inodes.get(link.ports, ""), "")
 
     def _owners(self) -> dict[str, str]:
         """Return the members by what their processes have open, such as `socket:[1234]`."""

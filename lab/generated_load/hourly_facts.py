@@ -65,7 +65,7 @@ def _written(layout: Layout, days: int | None = None) -> Iterator[tuple[int, int
     coming = hours(layout, None if days is None else days * 24)
     while day := tuple(islice(coming, 24)):
         before = [leader, *(hour.leader for hour in day)]
-        moved = [one != other for one, other in pairwise(before)]
+        moved = [leader != other for leader, other in pairwise(before)]
         leader = day[-1].leader
         for number, rows in enumerate(_blocks(layout.spec.partitions)):
             yield layout.spec.start_s + day[0].hour * 3600, number, _block(layout, day, moved, rows)

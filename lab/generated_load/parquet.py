@@ -38,10 +38,11 @@ def named(names: Sequence[str], numbers: np.ndarray) -> Any:
 def table_of(table: Sequence[Column], columns: Mapping[str, Any]) -> Any:
     """Return columns as a table of pyarrow."""
     arrays = [
-        pa.array(columns[one.name]) if isinstance(columns[one.name], np.ndarray) else columns[one.name] for one in table
+        pa.array(columns[column.name]) if isinstance(columns[column.name], np.ndarray) else columns[column.name]
+        for column in table
     ]
-    cast = [array.cast(ARROW_TYPES[one.kind]) for array, one in zip(arrays, table, strict=True)]
-    return pa.table(cast, names=[one.name for one in table])
+    cast = [array.cast(ARROW_TYPES[column.kind]) for array, column in zip(arrays, table, strict=True)]
+    return pa.table(cast, names=[column.name for column in table])
 
 
 def write(path: Path, rows: Any) -> None:

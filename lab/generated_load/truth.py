@@ -54,14 +54,14 @@ def truth_of(layout: Layout) -> Truth:
             highest, peak_hour = float(taken.sum()), hour.hour
     means = (led / (spec.hours * 3600)).tolist()
     mean = sum(means) / len(means)
-    pairs = sum(abs(one - other) for one in means for other in means)
+    pairs = sum(abs(mean - other) for mean in means for other in means)
     return Truth(
         hot=frozenset(
             (layout.names[layout.topic[row]], int(layout.partition[row])) for row in np.flatnonzero(layout.hot)
         ),
         gini=pairs / (2 * len(means) ** 2 * mean),
         max_over_mean=max(means) / mean,
-        coefficient_of_variation=(sum((one - mean) ** 2 for one in means) / len(means)) ** 0.5 / mean,
+        coefficient_of_variation=(sum((value - mean) ** 2 for value in means) / len(means)) ** 0.5 / mean,
         broker_bytes_in=dict(zip(ids.tolist(), means, strict=True)),
         not_preferred=int((layout.leaders(spec.hours - 1) != layout.replicas[:, 0])[alive].sum()),
         disk_bytes=dict(zip(ids.tolist(), last.tolist(), strict=True)),

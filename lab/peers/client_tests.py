@@ -105,7 +105,7 @@ def _command(judged: Judged, selected: Sequence[str], folder: Path) -> list[str]
     jars = client_test_jars()
     patterns = [
         rf"{re.escape(PACKAGE)}\..*\.{name}[.#]{methods or '.*'}"
-        for name, _, methods in (each.partition("#") for each in selected)
+        for name, _, methods in (name_filter.partition("#") for name_filter in selected)
     ]
     return [
         java_with_compiler(), f"-Xmx{HEAP}", *SMALL,
@@ -185,7 +185,10 @@ def become_kafka(properties: Path) -> None:
     """Format the storage that a properties file names, if it is not, and become Kafka. The variable CLUSTER_FEATURES has `NAME=LEVEL`."""
     if not (properties.parent / "formatted").exists():
         format_as_kafka(
-            0, new_id(), properties, *(f"--feature={each}" for each in os.environ.get("CLUSTER_FEATURES", "").split())
+            0,
+            new_id(),
+            properties,
+            *(f"--feature={feature}" for feature in os.environ.get("CLUSTER_FEATURES", "").split()),
         )
         (properties.parent / "formatted").touch()
     command = kafka_4_command("kafka.Kafka", str(properties), heap=HEAP)

@@ -254,7 +254,7 @@ class KubernetesApi:
 
 
 def _is_established(conditions: Sequence[Mapping[str, str]]) -> bool:
-    return any((one["type"], one["status"]) == ("Established", "True") for one in conditions)
+    return any((condition["type"], condition["status"]) == ("Established", "True") for condition in conditions)
 
 
 @contextlib.contextmanager

@@ -135,7 +135,7 @@ class QuorumPlan:
     def properties(self, member: Member, data_folder: Path) -> dict[str, str]:
         """Return the settings of one member, a Java voter or a Steward controller."""
         if self.voters is Voters.STATIC:
-            listed = ",".join(f"{each.node_id}@{HOST}:{each.port}" for each in self.members)
+            listed = ",".join(f"{member.node_id}@{HOST}:{member.port}" for member in self.members)
             quorum = {"controller.quorum.voters": listed}
         else:
             quorum = {"controller.quorum.bootstrap.servers": self.bootstrap()}

@@ -69,7 +69,7 @@ class ReplicatedCluster(dict[int, _B]):
             return False
         client = AdminClient({"bootstrap.servers": broker.address})
         found = client.list_topics(topic, timeout=QUIET_TIMEOUT_S).topics[topic].partitions
-        return bool(found) and all(set(each.isrs) == set(self) and each.leader in self for each in found.values())
+        return bool(found) and all(set(state.isrs) == set(self) and state.leader in self for state in found.values())
 
     def logs(self, topic: str, partition: int) -> dict[int, bytes]:
         """Return the log of a partition on each broker, its segments joined."""

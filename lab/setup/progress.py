@@ -69,7 +69,7 @@ def run_steps(*sequences: Sequence[Step], output: TextIO | None = None) -> list[
         running = [workers.submit(run, sequence) for sequence in sequences]
         while wait(running, REFRESH_S).not_done:
             lines.refresh()
-    return [failed for one in running if (failed := one.result()) is not None]
+    return [failed for future in running if (failed := future.result()) is not None]
 
 
 class _Lines:

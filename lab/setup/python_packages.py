@@ -48,7 +48,7 @@ ALL = PackageSet(
 def is_installed(packages: PackageSet) -> bool:
     """Whether these packages, or all, were installed after the last change of `INPUTS`."""
     changed = max(path.stat().st_mtime for path in INPUTS)
-    stamps = (VENV / one.stamp for one in (packages, ALL))
+    stamps = (VENV / targets.stamp for targets in (packages, ALL))
     return any(stamp.is_file() and stamp.stat().st_mtime >= changed for stamp in stamps)
 
 

@@ -48,7 +48,7 @@ def _tests(path: Path) -> Iterator[tuple[str, list[str]]]:
     """Yield the tests of a module and the numbers that each names; tests of another module that it imports run there, too."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name, [number for one in node.decorator_list for number in _numbers(one)]
+            yield node.name, [number for decorator in node.decorator_list for number in _numbers(decorator)]
         elif isinstance(node, ast.ImportFrom) and any(alias.name.startswith("test_") for alias in node.names):
             source = path.with_name(f"{(node.module or '').rpartition('.')[2]}.py")
             names = {alias.name for alias in node.names}

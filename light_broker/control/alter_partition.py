@@ -34,13 +34,13 @@ def isr_answer(answer: Body, known: PartitionView | None) -> IsrAnswer:
     """Return the answer for the partition, whose replicas are `known`. Raises ControlPlaneError for an answer without it."""
     check(answer["error_code"])
     for topic in answer["topics"]:
-        for each in topic["partitions"]:
-            error = ErrorCode.of(each["error_code"])
+        for partition in topic["partitions"]:
+            error = ErrorCode.of(partition["error_code"])
             if error is not ErrorCode.NONE:
                 return IsrAnswer(error)
             replicas = () if known is None else known.replicas
-            epochs = each["leader_epoch"], each["partition_epoch"]
-            return IsrAnswer(error, PartitionView(replicas, tuple(each["isr"]), each["leader_id"], *epochs))
+            epochs = partition["leader_epoch"], partition["partition_epoch"]
+            return IsrAnswer(error, PartitionView(replicas, tuple(partition["isr"]), partition["leader_id"], *epochs))
     raise ControlPlaneError(ErrorCode.UNKNOWN_SERVER_ERROR, "The controller answered without the partition.")
 
 

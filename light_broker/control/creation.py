@@ -12,10 +12,10 @@ def with_defaults(request: Body, settings: Settings) -> Body:
     partitions, replicas = settings.number("num.partitions"), settings.number("default.replication.factor")
     topics = [
         {
-            **each,
-            "num_partitions": partitions if each["num_partitions"] < 0 else each["num_partitions"],
-            "replication_factor": replicas if each["replication_factor"] < 0 else each["replication_factor"],
+            **topic,
+            "num_partitions": partitions if topic["num_partitions"] < 0 else topic["num_partitions"],
+            "replication_factor": replicas if topic["replication_factor"] < 0 else topic["replication_factor"],
         }
-        for each in request["topics"]
+        for topic in request["topics"]
     ]
     return {**request, "topics": topics}

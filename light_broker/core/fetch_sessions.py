@@ -186,11 +186,11 @@ class FetchSessions:
             victim: FetchSession | None = oldest
         else:
             candidates = (
-                each
-                for each in self._sessions.values()
-                if now_ms - each.created_ms > self._eviction_ms or (session.is_privileged and not each.is_privileged)
+                other
+                for other in self._sessions.values()
+                if now_ms - other.created_ms > self._eviction_ms or (session.is_privileged and not other.is_privileged)
             )
-            victim = min(candidates, key=lambda each: each.worth, default=None)
+            victim = min(candidates, key=lambda candidate: candidate.worth, default=None)
             # At equal worth the current one stays.
             if victim is None or (*session.worth[:2], NO_SESSION) < victim.worth:
                 return False

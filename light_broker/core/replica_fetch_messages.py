@@ -88,7 +88,8 @@ def fetch_request(
 
 def _by_topic(partitions: Mapping[tuple[str, UUID], list[Body] | list[int]]) -> list[Body]:
     return [
-        {"topic": topic, "topic_id": topic_id, "partitions": each} for (topic, topic_id), each in partitions.items()
+        {"topic": topic, "topic_id": topic_id, "partitions": entries}
+        for (topic, topic_id), entries in partitions.items()
     ]
 
 
@@ -101,13 +102,13 @@ def fetch_answers(
         name = name_of(topic["topic_id"]) if version >= TOPIC_IDS_FROM else topic["topic"]
         if name is None:
             continue
-        for each in topic["partitions"]:
-            diverging = each["diverging_epoch"]
-            answers[TopicPartition(name, each["partition_index"])] = FetchAnswer(
-                ErrorCode.of(each["error_code"]),
-                each["high_watermark"],
-                each["log_start_offset"],
-                each["records"] or b"",
+        for partition in topic["partitions"]:
+            diverging = partition["diverging_epoch"]
+            answers[TopicPartition(name, partition["partition_index"])] = FetchAnswer(
+                ErrorCode.of(partition["error_code"]),
+                partition["high_watermark"],
+                partition["log_start_offset"],
+                partition["records"] or b"",
                 EpochStart(diverging["epoch"], diverging["end_offset"]) if diverging["epoch"] >= 0 else None,
             )
     return ErrorCode.of(body["error_code"]), answers
@@ -134,7 +135,10 @@ def offsets_request(partitions: Mapping[TopicPartition, Asked], timestamp: Speci
 def offsets_answers(body: Body) -> dict[TopicPartition, tuple[ErrorCode, int]]:
     """Return the error and the offset of each partition."""
     return {
-        TopicPartition(topic["name"], each["partition_index"]): (ErrorCode.of(each["error_code"]), each["offset"])
+        TopicPartition(topic["name"], partition["partition_index"]): (
+            ErrorCode.of(partition["error_code"]),
+            partition["offset"],
+        )
         for topic in body["topics"]
-        for each in topic["partitions"]
+        for partition in topic["partitions"]
     }

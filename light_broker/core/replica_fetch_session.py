@@ -80,7 +80,7 @@ class FollowerSession:
         """Return the next request. Names and topic ids do not go together in one session."""
         if self.epoch == INITIAL_EPOCH or self.uses_topic_ids != uses_topic_ids:
             return SessionRequest(self.id, INITIAL_EPOCH, uses_topic_ids, wanted, wanted)
-        changed = {name: one for name, one in wanted.items() if self.known.get(name) != one}
+        changed = {name: partition for name, partition in wanted.items() if self.known.get(name) != partition}
         forgotten = tuple(name for name in self.known if name not in wanted)
         return SessionRequest(self.id, self.epoch, uses_topic_ids, wanted, changed, forgotten)
 

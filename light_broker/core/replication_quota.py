@@ -80,7 +80,7 @@ class ReplicationQuota:
             self._windows.clear()
             return
         window = now_ms // WINDOW_MS
-        self._windows = {each: size for each, size in self._windows.items() if each > window - WINDOWS}
+        self._windows = {start: size for start, size in self._windows.items() if start > window - WINDOWS}
         self._windows[window] = self._windows.get(window, 0) + size_bytes
 
     def is_exceeded(self, now_ms: int) -> bool:
@@ -88,7 +88,7 @@ class ReplicationQuota:
         if self.bytes_per_second == UNLIMITED:
             return False
         oldest = now_ms // WINDOW_MS - WINDOWS
-        current = {each: size for each, size in self._windows.items() if each > oldest}
+        current = {start: size for start, size in self._windows.items() if start > oldest}
         if not current:
             return False
         elapsed_ms = max(now_ms - min(current) * WINDOW_MS, WINDOW_MS)

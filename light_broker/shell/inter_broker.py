@@ -9,7 +9,7 @@ from light_broker.shell.settings_reading import BrokerSettings
 def inter_broker_settings(settings: BrokerSettings) -> NodeSettings:
     """Return the settings of connections to the listener of brokers. Raises ValueError for TLS files that cannot be used."""
     listener = settings.inter_broker_listener
-    protocol = next(one.security_protocol for one in settings.listeners if one.listener == listener)
+    protocol = next(endpoint.security_protocol for endpoint in settings.listeners if endpoint.listener == listener)
     return connection_settings(settings.security[listener], protocol, _base(settings))
 
 

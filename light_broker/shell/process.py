@@ -96,7 +96,7 @@ class BrokerProcess:
         }
         self._limits = listener_limits(settings.values, [listener.listener for listener in settings.listeners])
         self._groups = group_settings(settings.values)
-        self._renewal = Renewal((each.tls, settings.security[name].tls) for name, each in self._demands.items())
+        self._renewal = Renewal((demand.tls, settings.security[name].tls) for name, demand in self._demands.items())
         self._servers: dict[str, Server] = {}
         self._registry = CollectorRegistry()
         self._probes: LightProbeServer | None = None

@@ -25,10 +25,10 @@ async def create_topics(broker: Broker, names: Iterable[str]) -> dict[str, Error
     except ControlPlaneError as error:
         return dict.fromkeys(wanted, error.code)
     return {
-        each["name"]: ErrorCode.NONE
-        if each["error_code"] == ErrorCode.TOPIC_ALREADY_EXISTS
-        else ErrorCode.of(each["error_code"])
-        for each in answer["topics"]
+        topic["name"]: ErrorCode.NONE
+        if topic["error_code"] == ErrorCode.TOPIC_ALREADY_EXISTS
+        else ErrorCode.of(topic["error_code"])
+        for topic in answer["topics"]
     }
 
 

@@ -78,7 +78,9 @@ def loads(request: MeasuredRequest, replicas: Lists) -> dict[tuple[str, int], in
     for resource in request.resources:
         for row, held in enumerate(replicas):
             for place, broker in enumerate(held):
-                found[resource.name, broker] += int(resource.each[row]) + (int(resource.led[row]) if place == 0 else 0)
+                found[resource.name, broker] += int(resource.replica_load[row]) + (
+                    int(resource.leader_load[row]) if place == 0 else 0
+                )
     return found
 
 
@@ -243,7 +245,7 @@ def test_plan_is_as_good_as_that_of_the_plain_twin(request: MeasuredRequest) -> 
     targets = list(ends(request))
     largest = max(
         (
-            (resource.each + resource.led).max() / max(1.0, target)
+            (resource.replica_load + resource.leader_load).max() / max(1.0, target)
             for resource in request.resources
             for name, _, _, _, target in targets
             if name == resource.name

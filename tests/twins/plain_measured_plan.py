@@ -21,8 +21,8 @@ class PlainState:
     """As `plan_state.PlanState` and `ranges.Ranges`, without padding; `each`, `led` and the ends of ranges by resource."""
 
     replicas: list[list[int]]
-    each: list[list[int]]
-    led: list[list[int]]
+    replica_load: list[list[int]]
+    leader_load: list[list[int]]
     takers: list[int]
     fixed: list[int]
     free: list[bool]
@@ -33,11 +33,12 @@ class PlainState:
     upper: list[list[int]]
     capacity: list[list[int]]
 
-    def held(self, number: int, broker: int) -> int:
+    def broker_load(self, number: int, broker: int) -> int:
         """Sum up what a broker has of a resource."""
         rows = [row for row, replicas in enumerate(self.replicas) if broker in replicas]
         return sum(
-            self.each[number][row] + (self.led[number][row] if self.replicas[row][0] == broker else 0) for row in rows
+            self.replica_load[number][row] + (self.leader_load[number][row] if self.replicas[row][0] == broker else 0)
+            for row in rows
         )
 
     def fits(self, row: int, slot: int, broker: int) -> bool:
@@ -52,9 +53,9 @@ class PlainState:
     def apart(self) -> list[tuple[float, float, bool]]:
         """Return over, under and whether a capacity is exceeded, by resource and broker that takes part, in parts of the target."""
         found = []
-        for number in range(len(self.each)):
+        for number in range(len(self.replica_load)):
             for broker in self.takers:
-                held, scale = self.held(number, broker), max(1.0, self.target[number][broker])
+                held, scale = self.broker_load(number, broker), max(1.0, self.target[number][broker])
                 over = max(0, held - self.upper[number][broker]) / scale
                 under = max(0, self.lower[number][broker] - held) / scale
                 found.append((over, under, held > self.capacity[number][broker]))
@@ -78,8 +79,8 @@ def plan_plain(request: MeasuredRequest) -> list[list[int]]:
     table = state.table
     plain = PlainState(
         replicas=[[number for number in row if number != table.no_broker] for row in table.replicas.tolist()],
-        each=state.each.tolist(),
-        led=state.led.tolist(),
+        replica_load=state.replica_load.tolist(),
+        leader_load=state.leader_load.tolist(),
         takers=[number for number in range(table.no_broker) if state.open_to[number]],
         fixed=[number for number in range(table.no_broker) if state.fixed[number]],
         free=state.free.tolist(),

@@ -124,8 +124,8 @@ def kill_in_each_stage(prepared: Prepared, spark: SparkSession, show: Show) -> i
         with killer.at(number):
             scenario.run(scenario.stages)
         wrong = read_results(scenario.folder).differences(prepared.expected, scenario.files)
-        for one in wrong:
-            show(f"  DIFFERENT: {one}, an executor killed in {killer.killed}")
+        for error in wrong:
+            show(f"  DIFFERENT: {error}, an executor killed in {killer.killed}")
         differences += len(wrong)
         if killer.killed is None:
             break

@@ -40,8 +40,8 @@ def kill_everywhere(prepared: Prepared, settings: Settings, show: Show) -> int:
             scenario.run(scenario.following)
             found = read_results(scenario.folder)
             wrong += [f"{name} after the next run" for name in found.differences(prepared.expected, scenario.files)]
-        for one in wrong:
-            show(f"  DIFFERENT: {one}, killed at operation {at}: {short(ended.operation, str(scenario.folder))}")
+        for error in wrong:
+            show(f"  DIFFERENT: {error}, killed at operation {at}: {short(ended.operation, str(scenario.folder))}")
         differences += len(wrong)
         if not ended.killed:
             break

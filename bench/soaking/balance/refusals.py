@@ -51,8 +51,8 @@ def refuse_everywhere(prepared: Prepared, faults: FaultyStore, fault: str, show:
         ends[end] += 1
         scenario.run(scenario.following)
         wrong += read_results(scenario.folder).differences(prepared.expected, scenario.files)
-        for one in wrong:
-            show(f"  DIFFERENT: {one}, {fault} at operation {at}: {operation}")
+        for difference in wrong:
+            show(f"  DIFFERENT: {difference}, {fault} at operation {at}: {operation}")
         differences += len(wrong)
         if at % PROGRESS == 0:
             show(f"{scenario.title}: {fault} at {at} operations so far, {differences} differences")
@@ -72,7 +72,7 @@ def list_late(prepared: Prepared, faults: FaultyStore, show: Show) -> int:
         faults.list_late(0)
     wrong = read_results(scenario.folder).differences(prepared.expected, scenario.files)
     sleep(LATE_MS / 1000)
-    for one in wrong:
-        show(f"  DIFFERENT: {one}, files listed {LATE_MS} ms late")
+    for difference in wrong:
+        show(f"  DIFFERENT: {difference}, files listed {LATE_MS} ms late")
     show(f"{scenario.title}: files listed {LATE_MS} ms late: 2 runs, {len(wrong)} differences")
     return len(wrong)

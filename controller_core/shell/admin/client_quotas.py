@@ -66,14 +66,16 @@ NamedEntity = tuple[tuple[str, str | None], ...]
 
 def named_entity(entry: Body) -> NamedEntity:
     """Return the entity of an alteration; of two names of one type the last one is used."""
-    return tuple(sorted({each["entity_type"]: each["entity_name"] for each in entry["entity"]}.items()))
+    return tuple(sorted({component["entity_type"]: component["entity_name"] for component in entry["entity"]}.items()))
 
 
 async def requested_changes(
     entry: Body, resolves: IsHost, stored_name: Callable[[str], str] = str
 ) -> tuple[QuotaEntity, list[QuotaChange]] | Failure:
     """Return the entity of an alteration and its changes, or why the entity is refused."""
-    entity = client_quotas.read_entity([(each["entity_type"], each["entity_name"]) for each in entry["entity"]])
+    entity = client_quotas.read_entity(
+        [(component["entity_type"], component["entity_name"]) for component in entry["entity"]]
+    )
     if isinstance(entity, Failure):
         return entity
     if isinstance(entity.ip, str):
@@ -98,7 +100,9 @@ def altered_body(outcomes: Mapping[NamedEntity, Outcome]) -> Body:
 
 async def describe_client_quotas(configs: EntityConfigStore, body: Body) -> Body:
     """Describe the quotas of all entities that a filter selects; entities without quotas are omitted."""
-    components = [(each["entity_type"], each["match_type"], each["match"]) for each in body["components"]]
+    components = [
+        (component["entity_type"], component["match_type"], component["match"]) for component in body["components"]
+    ]
     quota_filter = client_quotas.read_filter(components, strict=body["strict"])
     if isinstance(quota_filter, Failure):
         return _not_described(quota_filter)

@@ -131,16 +131,16 @@ async def update_features(
 def feature_updates(context: RequestContext, body: Body) -> list[FeatureUpdate]:
     """Read the updates; of two for a feature the first one is used, as in Kafka."""
     found: dict[str, FeatureUpdate] = {}
-    for each in body["feature_updates"]:
-        update = FeatureUpdate(each["feature"], each["max_version_level"], _upgrade_type(context, each))
+    for entry in body["feature_updates"]:
+        update = FeatureUpdate(entry["feature"], entry["max_version_level"], _upgrade_type(context, entry))
         found.setdefault(update.feature, update)
     return list(found.values())
 
 
-def _upgrade_type(context: RequestContext, each: Body) -> UpgradeType:
+def _upgrade_type(context: RequestContext, entry: Body) -> UpgradeType:
     if context.api_version < TYPES_FROM:
-        return UpgradeType.SAFE_DOWNGRADE if each["allow_downgrade"] else UpgradeType.UPGRADE
-    code = each["upgrade_type"]
+        return UpgradeType.SAFE_DOWNGRADE if entry["allow_downgrade"] else UpgradeType.UPGRADE
+    code = entry["upgrade_type"]
     return UpgradeType(code) if code in list(UpgradeType) else UpgradeType.UNKNOWN
 
 

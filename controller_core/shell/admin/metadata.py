@@ -105,7 +105,7 @@ async def _named_topics(
         return topic, Entry(described_head(topic, len(topic.rows)), operations(name))
 
     def resolve(cluster: Cluster) -> tuple[Sequence[Topic], Sequence[Entry]]:
-        found = [*(by_id(cluster, one) for one in ids), *(by_name(cluster, name) for name in names)]
+        found = [*(by_id(cluster, topic_id) for topic_id in ids), *(by_name(cluster, name) for name in names)]
         return [topic for topic, _ in found if topic is not None], [entry for _, entry in found]
 
     return await encoder.some_topics(active, context, resolve, cluster_operations)

@@ -200,7 +200,7 @@ class MetadataEncoder:
         """
         deadline_s = asyncio.get_running_loop().time() + MAX_MEMORY_WAIT_S
         while self._is_full():
-            others = [one for one in self._kept if one != shape]
+            others = [other for other in self._kept if other != shape]
             if others:
                 del self._kept[others[0]]
                 continue

@@ -86,14 +86,18 @@ class Snapshot:
         await pace.step()
         if hidden or only is not None:
             shown = None if only is None else {topic.index for topic in only if topic.name not in hidden}
-            topics = [one for one in topics if (one.name not in hidden if shown is None else one.index in shown)]
+            topics = [
+                topic for topic in topics if (topic.name not in hidden if shown is None else topic.index in shown)
+            ]
             await pace.step()
         rows = np.flatnonzero(copy.topic != FREE).astype(np.int32)
         if hidden or only is not None:
             listed = np.zeros(int(copy.topic.max(initial=0)) + 1, dtype=np.bool_)
             listed[[topic.index for topic in topics if topic.index < len(listed)]] = True
             rows = rows[listed[copy.topic[rows]]]
-        by_index = np.bincount(copy.topic[rows], minlength=max((one.index for one in topics), default=0) + 1).tolist()
+        by_index = np.bincount(
+            copy.topic[rows], minlength=max((topic.index for topic in topics), default=0) + 1
+        ).tolist()
         counts = [by_index[topic.index] for topic in topics]
         await pace.step()
         key = (copy.topic[rows].astype(np.int64) << PARTITION_BITS) | copy.partition[rows]

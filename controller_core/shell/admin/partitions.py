@@ -52,10 +52,12 @@ async def _elect_everywhere(active: ActiveController, *, unclean: bool) -> dict[
     row = -1
     while rows := election_candidates(active.cluster, row, MAX_PARTITIONS_PER_EVENT, unclean=unclean):
         row = rows[-1]
-        names = tuple(active.cluster.name_of(one) for one in rows)
+        names = tuple(active.cluster.name_of(row) for row in rows)
         found = await active.submit(events.ElectLeaders(names, unclean=unclean))
         results |= {
-            name: one for name, one in found.items() if one is None or one.code != ErrorCode.ELECTION_NOT_NEEDED
+            name: failure
+            for name, failure in found.items()
+            if failure is None or failure.code != ErrorCode.ELECTION_NOT_NEEDED
         }
     return results
 
@@ -81,7 +83,7 @@ def elect_leaders_response(results: Mapping[TopicPartition, Outcome]) -> Body:
         "replica_election_results": [
             {
                 "topic": topic,
-                "partition_result": [{"partition_id": number, **error_fields(one)} for number, one in group],
+                "partition_result": [{"partition_id": number, **error_fields(failure)} for number, failure in group],
             }
             for topic, group in by_topic(results)
         ]
@@ -163,7 +165,10 @@ def alter_reassignments_refused(_context: RequestContext, body: Body, failure: F
 
 def _responses(outcomes: Mapping[TopicPartition, Outcome]) -> list[Body]:
     return [
-        {"name": topic, "partitions": [{"partition_index": number, **error_fields(one)} for number, one in group]}
+        {
+            "name": topic,
+            "partitions": [{"partition_index": number, **error_fields(failure)} for number, failure in group],
+        }
         for topic, group in by_topic(outcomes)
     ]
 

@@ -41,7 +41,7 @@ async def alter_user_scram_credentials(
     configs: EntityConfigStore, is_controller: Callable[[], Awaitable[bool]], body: Body
 ) -> Body:
     """Alter credentials, if this process is the controller."""
-    users = list(dict.fromkeys(each["name"] for each in [*body["deletions"], *body["upsertions"]]))
+    users = list(dict.fromkeys(change["name"] for change in [*body["deletions"], *body["upsertions"]]))
     if not await is_controller():
         return altered_body(dict.fromkeys(sorted(users), NOT_CONTROLLER))
     outcomes: dict[str, Outcome] = dict(refused(body))
@@ -58,7 +58,7 @@ def altered_body(outcomes: Mapping[str, Outcome]) -> Body:
 
 async def describe_user_scram_credentials(configs: EntityConfigStore, body: Body) -> Body:
     """Describe mechanisms and iterations of the named users; without names, of all users with credentials."""
-    named = [each["name"] for each in body["users"] or []]
+    named = [user["name"] for user in body["users"] or []]
     wanted = [name for name, times in Counter(named).items() if name and times == 1]
     configs_of = await _named(configs, wanted, all_users=not named)
     if isinstance(configs_of, Failure):
@@ -75,4 +75,4 @@ async def _named(configs: EntityConfigStore, users: list[str], *, all_users: boo
     if isinstance(found, Failure):
         return found
     named = [(DEFAULT.value if user is DEFAULT else str(user), config) for user, config in found.items()]
-    return dict(sorted(named, key=lambda each: each[0]))
+    return dict(sorted(named, key=lambda pair: pair[0]))

@@ -212,11 +212,12 @@ async def _partly_answered(
     body: Body,
 ) -> Body:
     """Answer the allowed elements of a request, and refuse the others."""
-    allowed = {index for index, each in enumerate(body[request_field]) if is_allowed(each)}
+    allowed = {index for index, entry in enumerate(body[request_field]) if is_allowed(entry)}
     if len(allowed) == len(body[request_field]):
         return await answer(body)
     parts = [
-        [each for index, each in enumerate(body[request_field]) if (index in allowed) is part] for part in (True, False)
+        [entry for index, entry in enumerate(body[request_field]) if (index in allowed) is part]
+        for part in (True, False)
     ]
     refused = refuse({**body, request_field: parts[1]}, REFUSED)
     if not parts[0]:

@@ -70,7 +70,7 @@ async def create_topics(
     quota = await quotas.for_request(context, TOPICS_STRICT_QUOTA_FROM)
     if event.topics:
         results |= await quota.submit(active, event, partial(_partitions_created, event))
-    leaderless = await _leaderless(active, body, [name for name, one in results.items() if one.failure is None])
+    leaderless = await _leaderless(active, body, [name for name, result in results.items() if result.failure is None])
     results |= {name: TopicCreation(failure) for name, failure in leaderless.items()}
     response = create_topics_response(body, results, configs_of)
     return {**response, "throttle_time_ms": quota.throttle_ms()}

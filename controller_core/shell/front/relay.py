@@ -146,7 +146,7 @@ class Relay:
         now = asyncio.get_running_loop().time()
         self._avoid = {endpoint: until for endpoint, until in self._avoid.items() if endpoint in live and until > now}
         load = Counter(route.endpoint for route in self._routes.values())
-        return min(candidates, key=lambda one: (one in self._avoid, load[one], one.broker_id))
+        return min(candidates, key=lambda link: (link in self._avoid, load[link], link.broker_id))
 
     def _drop(self, peer: Peer) -> None:
         route = self._routes.pop(peer, None)

@@ -170,9 +170,9 @@ class ActiveTerm:
         ends = (committed.end_offset, self.end_offset)
         if self._newest is None or self._newest[:2] != ends:
             newest = committed
-            for one in self._pending:
-                offset = max(one.offset, committed.end_offset)
-                newest = apply_records(newest, offset, one.records_from(offset))
+            for write in self._pending:
+                offset = max(write.offset, committed.end_offset)
+                newest = apply_records(newest, offset, write.records_from(offset))
             self._newest = (*ends, newest.newest_image)
         return self._newest[2]
 

@@ -86,12 +86,12 @@ class Registrar:
             "zk_migration_ready": False,
             "listeners": [
                 {
-                    "name": one.listener,
-                    "host": one.host,
-                    "port": one.port,
-                    "security_protocol": SECURITY_PROTOCOL_IDS[one.security_protocol],
+                    "name": endpoint.listener,
+                    "host": endpoint.host,
+                    "port": endpoint.port,
+                    "security_protocol": SECURITY_PROTOCOL_IDS[endpoint.security_protocol],
                 }
-                for one in self._controller.advertised()
+                for endpoint in self._controller.advertised()
             ],
             "features": [
                 {"name": name, "min_supported_version": lowest, "max_supported_version": highest}

@@ -47,7 +47,7 @@ class ImageScramUsers:
         """Count the users' credentials by shape."""
         current = self._controller.committed_image.scram_credentials
         if self._counted[0] is not current:
-            names = {each.type_id: each.name for each in SCRAM_MECHANISMS.values()}
+            names = {mechanism.type_id: mechanism.name for mechanism in SCRAM_MECHANISMS.values()}
             shapes: dict[str, Counter[CredentialShape]] = {name: Counter() for name in names.values()}
             for (type_id, _), record in current.items():
                 if type_id in names:

@@ -24,7 +24,9 @@ def data_in(directory: Path) -> str | None:
     The files of a format that did not end are no data.
     """
     try:
-        folders = sorted(one for one in directory.iterdir() if _LOG_FOLDER.fullmatch(one.name) and one.is_dir())
+        folders = sorted(
+            folder for folder in directory.iterdir() if _LOG_FOLDER.fullmatch(folder.name) and folder.is_dir()
+        )
         for folder in folders:
             if folder.name != CLUSTER_METADATA_FOLDER or not all(map(_is_of_format, folder.iterdir())):
                 return folder.name

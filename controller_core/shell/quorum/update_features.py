@@ -48,7 +48,9 @@ async def update_features(driver: Driver, context: RequestContext, body: Body) -
 
 async def answer_update(update: Update, context: RequestContext, body: Body) -> Body:
     """Change features within the time of the request, and answer in the form of its version."""
-    updates = {each["feature"]: (each["max_version_level"], each["upgrade_type"]) for each in body["feature_updates"]}
+    updates = {
+        update["feature"]: (update["max_version_level"], update["upgrade_type"]) for update in body["feature_updates"]
+    }
     try:
         async with asyncio.timeout(max(0, body["timeout_ms"]) / 1000):
             failure = await update(updates, validate_only=body["validate_only"])

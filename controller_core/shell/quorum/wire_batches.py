@@ -142,8 +142,8 @@ def _decode(record: Record) -> ControlRecord:
         case ControlType.LEADER_CHANGE:
             return LeaderChangeRecord(
                 body["leader_id"],
-                tuple(one["voter_id"] for one in body["voters"]),
-                tuple(one["voter_id"] for one in body["granting_voters"]),
+                tuple(voter["voter_id"] for voter in body["voters"]),
+                tuple(voter["voter_id"] for voter in body["granting_voters"]),
             )
         case ControlType.KRAFT_VERSION:
             return KRaftVersionRecord(body["kraft_version"])
@@ -154,11 +154,11 @@ def _decode(record: Record) -> ControlRecord:
 
 
 def _voters(body: Body) -> Iterator[Voter]:
-    for one in body["voters"]:
-        feature = one["kraft_version_feature"]
+    for voter in body["voters"]:
+        feature = voter["kraft_version_feature"]
         yield Voter(
-            ReplicaKey(one["voter_id"], directory_or_none(one["voter_directory_id"])),
-            tuple(Endpoint(each["name"], each["host"], each["port"]) for each in one["endpoints"]),
+            ReplicaKey(voter["voter_id"], directory_or_none(voter["voter_directory_id"])),
+            tuple(Endpoint(endpoint["name"], endpoint["host"], endpoint["port"]) for endpoint in voter["endpoints"]),
             VersionRange(feature["min_supported_version"], feature["max_supported_version"]),
         )
 

@@ -276,8 +276,8 @@ def _end(body: Body, topic: LogTopic, version: int) -> EndQuorumEpochRequest:
         successors = tuple(map(ReplicaKey, partition["preferred_successors"]))
     else:
         successors = tuple(
-            ReplicaKey(one["candidate_id"], directory_or_none(one["candidate_directory_id"]))
-            for one in partition["preferred_candidates"]
+            ReplicaKey(candidate["candidate_id"], directory_or_none(candidate["candidate_directory_id"]))
+            for candidate in partition["preferred_candidates"]
         )
     return EndQuorumEpochRequest(
         body["cluster_id"],

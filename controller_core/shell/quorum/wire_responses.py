@@ -88,7 +88,8 @@ def wrong_topic_body(key: ApiKey, request: Body) -> Body:
                 {
                     "topic_name": topic["topic_name"],
                     "partitions": [
-                        {"partition_index": one["partition_index"], "error_code": error} for one in topic["partitions"]
+                        {"partition_index": partition["partition_index"], "error_code": error}
+                        for partition in topic["partitions"]
                     ],
                 }
                 for topic in request["topics"]
@@ -147,8 +148,8 @@ def _election_body(
 ) -> Body:
     if _is_about_the_request(error, known):
         return {"error_code": error}
-    one = {"partition_index": PARTITION, "error_code": error, **partition}
-    topics = [{"topic_name": topic.name, "partitions": [one]}]
+    entry = {"partition_index": PARTITION, "error_code": error, **partition}
+    topics = [{"topic_name": topic.name, "partitions": [entry]}]
     return {"topics": topics, **_node_endpoints(key, known, version)}
 
 
@@ -226,8 +227,8 @@ def _replica(state: ReplicaState, version: int) -> Body:
 
 def _leadership(known: Body, body: Body) -> Leadership:
     leader_id = known["leader_id"]
-    endpoints = (one for one in body.get("node_endpoints", ()) if one["node_id"] == leader_id)
-    endpoint = next((Endpoint("", one["host"], one["port"]) for one in endpoints), None)
+    endpoints = (endpoint for endpoint in body.get("node_endpoints", ()) if endpoint["node_id"] == leader_id)
+    endpoint = next((Endpoint("", endpoint["host"], endpoint["port"]) for endpoint in endpoints), None)
     return Leadership(known["leader_epoch"], leader_id, endpoint)
 
 
@@ -289,7 +290,7 @@ def _fetch_snapshot(body: Body, topic: LogTopic, _: int) -> ResponseBody:
 
 
 def _api_versions(body: Body, _: LogTopic, __: int) -> ResponseBody:
-    features = {one["name"]: one for one in body["supported_features"]}
+    features = {feature["name"]: feature for feature in body["supported_features"]}
     kraft = features.get(KRAFT_VERSION)
     levels = None if kraft is None else VersionRange(kraft["min_version"], kraft["max_version"])
     return ApiVersionsResponse(error_of(body["error_code"]), levels)

@@ -41,11 +41,11 @@ LOCKED: Entries = frozenset({acl.Entry(acl.WILDCARD_PRINCIPAL, acl.WILDCARD, acl
 """Entries that replace those of a znode that cannot be decoded."""
 RACES = {RefusedReason.BAD_VERSION, RefusedReason.NO_NODE, RefusedReason.NODE_EXISTS}
 """Refusals after which the update is computed again from the current data."""
-TYPES = tuple(each for each in acl.ResourceType if each > acl.ResourceType.ANY)
+TYPES = tuple(resource_type for resource_type in acl.ResourceType if resource_type > acl.ResourceType.ANY)
 """Resource types that have ACLs."""
-_OPERATIONS = {each.label: each for each in acl.Operation}
-_PERMISSIONS = {each.label: each for each in acl.Permission}
-_TYPES = {each.label: each for each in acl.ResourceType}
+_OPERATIONS = {operation.label: operation for operation in acl.Operation}
+_PERMISSIONS = {permission.label: permission for permission in acl.Permission}
+_TYPES = {resource_type.label: resource_type for resource_type in acl.ResourceType}
 Notification = tuple[bool, str]
 """Whether it is in the tree of prefixed patterns, and its name."""
 
@@ -127,7 +127,7 @@ class ZooKeeperAcls:
         """Read what new notifications name, or all ACLs."""
         if self._seen is None:
             kinds = (acl.PatternType.LITERAL, acl.PatternType.PREFIXED)
-            await self._make_parents(acl.Pattern(each, "", kind) for each in TYPES for kind in kinds)
+            await self._make_parents(acl.Pattern(resource_type, "", kind) for resource_type in TYPES for kind in kinds)
         present = {
             (prefixed, name)
             for prefixed in (False, True)
@@ -166,11 +166,17 @@ class ZooKeeperAcls:
         return None if named is None else list(named)
 
     async def _read_all(self) -> None:
-        kinds = [(each, kind) for each in TYPES for kind in (acl.PatternType.LITERAL, acl.PatternType.PREFIXED)]
-        names = await self._session.multi_children([parent_of(acl.Pattern(each, "", kind)) for each, kind in kinds])
+        kinds = [
+            (resource_type, kind)
+            for resource_type in TYPES
+            for kind in (acl.PatternType.LITERAL, acl.PatternType.PREFIXED)
+        ]
+        names = await self._session.multi_children(
+            [parent_of(acl.Pattern(resource_type, "", kind)) for resource_type, kind in kinds]
+        )
         patterns = [
-            acl.Pattern(each, name, kind)
-            for (each, kind), found in zip(kinds, names, strict=True)
+            acl.Pattern(resource_type, name, kind)
+            for (resource_type, kind), found in zip(kinds, names, strict=True)
             for name in found or []
         ]
         read = await self._entries(patterns)
@@ -221,9 +227,9 @@ class NotificationPurger:
     def expired(self, present: Collection[Notification]) -> list[Notification]:
         """Return those of the current notifications that are to be deleted now, the oldest first; forget those that are not present."""
         now = self._clock()
-        self._first_seen = {each: self._first_seen.get(each, now) for each in present}
-        old = [each for each, first_seen in self._first_seen.items() if now - first_seen > MAX_AGE_S]
-        return sorted(old, key=lambda each: each[1])[:MAX_PURGED_AT_ONCE]
+        self._first_seen = {name: self._first_seen.get(name, now) for name in present}
+        old = [name for name, first_seen in self._first_seen.items() if now - first_seen > MAX_AGE_S]
+        return sorted(old, key=lambda pair: pair[1])[:MAX_PURGED_AT_ONCE]
 
     async def purge(self, session: ZooKeeperSession, present: Collection[Notification]) -> None:
         """Delete old notifications. Failures are ignored: the next read repeats the deletion."""
@@ -250,8 +256,8 @@ def decode_entries(pattern: acl.Pattern, node: Node | None) -> Entries:
     """Decode a pattern's entries. Raises FormatError."""
     found = formats.decode_acls(path_of(pattern), None if node is None else node.data)
     return frozenset(
-        acl.Entry(each.principal, each.host, _OPERATIONS[each.operation], _PERMISSIONS[each.permission])
-        for each in found
+        acl.Entry(binding.principal, binding.host, _OPERATIONS[binding.operation], _PERMISSIONS[binding.permission])
+        for binding in found
     )
 
 

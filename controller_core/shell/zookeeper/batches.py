@@ -77,7 +77,9 @@ async def _without_stale(
     nodes = dict(zip(wanted, await store.nodes_of(wanted), strict=True))
     left: list[Group] = []
     for group in groups:
-        unexpected = [one.path for one in group.operations if not _is_possible(one, nodes[one.path])]
+        unexpected = [
+            operation.path for operation in group.operations if not _is_possible(operation, nodes[operation.path])
+        ]
         refusals.present |= {path for path in unexpected if nodes[path] is not None and may_be_there(path)}
         # The culprit is removed even if the read does not show why it was refused: it must not be tried forever.
         (refusals.groups if unexpected or group is culprit else left).append(group)

@@ -65,7 +65,9 @@ async def _update(
         current = formats.FinalizedFeatures() if feature is None else formats.decode_features(feature.data)
         if current.status is formats.FeatureStatus.DISABLED:
             return Attempt([], DISABLED)
-        supported = [_supported(*each) for each in zip(brokers, registrations, strict=True)]
+        supported = [
+            _supported(*broker_and_registration) for broker_and_registration in zip(brokers, registrations, strict=True)
+        ]
         levels, outcomes = update_features(updates, current.levels, supported)
         if validate_only or levels == current.levels:
             return Attempt([], outcomes)
@@ -77,7 +79,9 @@ async def _update(
         return outcomes
     if isinstance(ended, Refused):
         return NOT_CONTROLLER if ended.index == FENCE else FAILED
-    return outcomes if isinstance(outcomes, Failure) else {name: each or FAILED for name, each in outcomes.items()}
+    return (
+        outcomes if isinstance(outcomes, Failure) else {name: outcome or FAILED for name, outcome in outcomes.items()}
+    )
 
 
 async def _is_retried(ended: MultiResult) -> bool:

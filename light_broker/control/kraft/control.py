@@ -336,7 +336,9 @@ class KRaftControl:
                 log.error(words, extra={"path": str(record.id)})
             side.set_acls(self._acls.acls)
         if is_first or image.scram_credentials is not before.scram_credentials:
-            side.set_credentials({name: scram_credentials_of(image, each) for name, each in SCRAM_MECHANISMS.items()})
+            side.set_credentials(
+                {name: scram_credentials_of(image, mechanism) for name, mechanism in SCRAM_MECHANISMS.items()}
+            )
 
     async def _take_roles(self, before: MetadataImage, image: MetadataImage, view: MetadataView) -> None:
         side, changes = self._require_side(), role_changes(before, image, self._broker_id)
@@ -388,7 +390,7 @@ class KRaftControl:
     async def create_topics(self, request: Body) -> Body:
         """Let the controller create topics with this broker's defaults and rights."""
         answer = await self._call(ApiKey.CREATE_TOPICS, with_defaults(request, self._parts.settings()), (2, 7))
-        made = {each["name"] for each in answer["topics"] if each["error_code"] == ErrorCode.NONE}
+        made = {topic["name"] for topic in answer["topics"] if topic["error_code"] == ErrorCode.NONE}
         with suppress(TimeoutError):
             await asyncio.wait_for(self._until(lambda: made <= self.view.topics.keys()), CREATION_WAIT_S)
         return answer
@@ -402,7 +404,7 @@ class KRaftControl:
         if key is ApiKey.DESCRIBE_CLIENT_QUOTAS:
             return describe_client_quotas(self._image, body)
         if key is ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS:
-            named, configs = [each["name"] for each in body["users"] or []], scram_configs_of(self._image)
+            named, configs = [user["name"] for user in body["users"] or []], scram_configs_of(self._image)
             return described_body(named, {name: configs.get(name, {}) for name in named or configs})
         return opened(key, context, await self._call(ApiKey.ENVELOPE, envelope(key, context, body), ENVELOPE_VERSIONS))
 

@@ -70,7 +70,9 @@ class DirectoryReports:
                 some = dict(list(self._waiting.items())[:MAX_REPORTED])
                 if await self._report(some):
                     self._waiting = {
-                        replica: each for replica, each in self._waiting.items() if some.get(replica) != each
+                        replica: directory_id
+                        for replica, directory_id in self._waiting.items()
+                        if some.get(replica) != directory_id
                     }
                 else:
                     await asyncio.sleep(RETRY_S)

@@ -164,7 +164,7 @@ class Observer:
 
     def _learn(self, known: Body, answer: Body) -> None:
         leader_id = known["leader_id"]
-        endpoints = [each for each in answer.get("node_endpoints", ()) if each["node_id"] == leader_id]
+        endpoints = [endpoint for endpoint in answer.get("node_endpoints", ()) if endpoint["node_id"] == leader_id]
         address = Address(endpoints[0]["host"], endpoints[0]["port"]) if endpoints else None
         self._controllers.learn(known["leader_epoch"], leader_id, address)
 

@@ -47,11 +47,11 @@ def registration_body(
         "listeners": [
             {
                 "name": listener,
-                "host": each.host,
-                "port": each.port,
+                "host": endpoint.host,
+                "port": endpoint.port,
                 "security_protocol": SECURITY_PROTOCOL_IDS[protocols[listener].value],
             }
-            for listener, each in own.endpoints.items()
+            for listener, endpoint in own.endpoints.items()
         ],
         "features": [
             {"name": name, "min_supported_version": lowest, "max_supported_version": highest}

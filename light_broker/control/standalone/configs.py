@@ -28,7 +28,7 @@ from light_broker.core.metadata_view import CLUSTER_DEFAULT
 
 def alter_configs(state: State, body: Body, may: Ask, settings: Settings, *, incremental: bool) -> tuple[State, Body]:
     """Change the configs of each resource, unless the request is only to be validated."""
-    repeated = duplicates(f"{each['resource_type']}:{each['resource_name']}" for each in body["resources"])
+    repeated = duplicates(f"{resource['resource_type']}:{resource['resource_name']}" for resource in body["resources"])
     made, results = state, []
     for resource in body["resources"]:
         kind, name = resource["resource_type"], resource["resource_name"]
@@ -54,7 +54,7 @@ def _altered(state: State, resource: Body, may: Ask, settings: Settings, *, incr
         topic = state.topics.get(name)
         if topic is None:
             return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-        defaults = {each: topic_text(each, {}, settings) for each in TOPIC_CONFIGS}
+        defaults = {name: topic_text(name, {}, settings) for name in TOPIC_CONFIGS}
         configs = altered(topic.configs, resource, defaults, _is_list, incremental=incremental)
         if not isinstance(configs, Failure) and (failure := config_failure(configs, settings)) is not None:
             return failure
@@ -64,7 +64,7 @@ def _altered(state: State, resource: Body, may: Ask, settings: Settings, *, incr
     if name not in {CLUSTER_DEFAULT.name, str(state.node_id)}:
         words = f"Unexpected broker id, expected {state.node_id} or empty string, but received {name}"
         return Failure(ErrorCode.INVALID_REQUEST, words)
-    defaults = {each: setting.default or "" for each, setting in SETTINGS.items()}
+    defaults = {name: setting.default or "" for name, setting in SETTINGS.items()}
     configs = altered(state.broker_configs.get(name, {}), resource, defaults, _is_list, incremental=incremental)
     if not isinstance(configs, Failure) and (failure := _refused_settings(configs)) is not None:
         return failure

@@ -165,7 +165,7 @@ class StandaloneControl:
 
     async def create_topics(self, request: Body) -> Body:
         """Create topics as this broker itself; each has one replica, whatever its usual replication factor is."""
-        topics = [{**each, "replication_factor": 1} for each in request["topics"]]
+        topics = [{**topic, "replication_factor": 1} for topic in request["topics"]]
         return await self._create({**request, "topics": topics, "validate_only": False}, EVERYTHING)
 
     async def forward(self, key: ApiKey, context: RequestContext, body: Body) -> Body:
@@ -292,7 +292,7 @@ class StandaloneControl:
     # SCRAM users
 
     async def _alter_scram(self, _: RequestContext, body: Body) -> Body:
-        users = dict.fromkeys(each["name"] for each in [*body["deletions"], *body["upsertions"]])
+        users = dict.fromkeys(change["name"] for change in [*body["deletions"], *body["upsertions"]])
         outcomes: dict[str, Outcome] = dict(refused(body))
         async with self._lock:
             scram = dict(self._file.state.scram)
@@ -303,14 +303,16 @@ class StandaloneControl:
                 outcomes[user] = wanted if isinstance(wanted, Failure) else None
                 if not isinstance(wanted, Failure):
                     scram[user] = wanted
-            state = replace(self._file.state, scram={user: each for user, each in scram.items() if each})
+            state = replace(
+                self._file.state, scram={user: credentials for user, credentials in scram.items() if credentials}
+            )
             await self._file.save(state)
             self._require_side().set_credentials(state.credentials())
         return {"results": [{"user": user, **error_fields(outcomes[user])} for user in users]}
 
     async def _describe_scram(self, _: RequestContext, body: Body) -> Body:
         scram = self._file.state.scram
-        named = [each["name"] for each in body["users"] or []]
+        named = [user["name"] for user in body["users"] or []]
         return described_body(named, {name: scram.get(name, {}) for name in named or sorted(scram)})
 
     # State

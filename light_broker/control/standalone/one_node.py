@@ -17,13 +17,16 @@ def elect_leaders(state: State, body: Body) -> Body:
         "error_code": ErrorCode.NONE,
         "replica_election_results": [
             {
-                "topic": each["topic"],
+                "topic": topic["topic"],
                 "partition_result": [
-                    {"partition_id": number, **error_fields(_no_election(state, TopicPartition(each["topic"], number)))}
-                    for number in each["partitions"]
+                    {
+                        "partition_id": number,
+                        **error_fields(_no_election(state, TopicPartition(topic["topic"], number))),
+                    }
+                    for number in topic["partitions"]
                 ],
             }
-            for each in body["topic_partitions"] or []
+            for topic in body["topic_partitions"] or []
         ],
     }
 
@@ -49,10 +52,10 @@ def alter_reassignments(state: State, body: Body) -> Body:
                 "name": topic["name"],
                 "partitions": [
                     {
-                        "partition_index": each["partition_index"],
-                        **error_fields(_not_moved(state, topic["name"], each)),
+                        "partition_index": partition["partition_index"],
+                        **error_fields(_not_moved(state, topic["name"], partition)),
                     }
-                    for each in topic["partitions"]
+                    for partition in topic["partitions"]
                 ],
             }
             for topic in body["topics"]

@@ -60,12 +60,12 @@ class State:
 
     def with_topic_deleted(self, name: str) -> Self:
         """Return the state without a topic, whose logs are to be deleted."""
-        topics = {each: topic for each, topic in self.topics.items() if each != name}
+        topics = {other: topic for other, topic in self.topics.items() if other != name}
         return replace(self, topics=topics, deletions={**self.deletions, name: self.topics[name].partitions})
 
     def with_deletion_done(self, name: str) -> Self:
         """Return the state after the logs of a deleted topic are gone."""
-        return replace(self, deletions={each: count for each, count in self.deletions.items() if each != name})
+        return replace(self, deletions={other: count for other, count in self.deletions.items() if other != name})
 
     def view(self, broker: BrokerView) -> MetadataView:
         """Return the metadata for requests: this broker leads every partition."""
@@ -74,7 +74,9 @@ class State:
             for name, topic in self.topics.items()
             if topic.configs
         }
-        configs |= {ConfigResource(ConfigResourceType.BROKER, name): each for name, each in self.broker_configs.items()}
+        configs |= {
+            ConfigResource(ConfigResourceType.BROKER, name): config for name, config in self.broker_configs.items()
+        }
         return MetadataView(
             self.cluster_id,
             controller_id=self.node_id,
@@ -86,8 +88,8 @@ class State:
 
     def _topic_view(self, name: str, topic: TopicState) -> TopicView:
         epoch = self.broker_epoch - topic.created_at
-        one = PartitionView((self.node_id,), (self.node_id,), self.node_id, epoch, epoch)
-        return TopicView(name, topic.id, (one,) * topic.partitions, is_internal(name))
+        partition = PartitionView((self.node_id,), (self.node_id,), self.node_id, epoch, epoch)
+        return TopicView(name, topic.id, (partition,) * topic.partitions, is_internal(name))
 
     def known_acls(self) -> Acls:
         """Return the ACLs for the authorizer."""
@@ -115,9 +117,9 @@ def encode_state(state: State) -> bytes:
         "next_producer_id": state.next_producer_id,
         "topics": {name: _encode_topic(topic) for name, topic in sorted(state.topics.items())},
         "deletions": dict(sorted(state.deletions.items())),
-        "broker_configs": {name: dict(each) for name, each in sorted(state.broker_configs.items())},
+        "broker_configs": {name: dict(config) for name, config in sorted(state.broker_configs.items())},
         "acls": [_encode_acl(binding) for binding in sorted(state.acls)],
-        "scram": {user: dict(each) for user, each in sorted(state.scram.items())},
+        "scram": {user: dict(credentials) for user, credentials in sorted(state.scram.items())},
     }
     return json.dumps(document, indent=1).encode() + b"\n"
 
@@ -140,11 +142,11 @@ def decode_state(content: bytes) -> State:
             node_id=_number(document["node_id"]),
             broker_epoch=_number(document["broker_epoch"]),
             next_producer_id=_number(document["next_producer_id"]),
-            topics={name: _decode_topic(each) for name, each in document["topics"].items()},
+            topics={name: _decode_topic(topic) for name, topic in document["topics"].items()},
             deletions={name: _number(count) for name, count in document["deletions"].items()},
-            broker_configs={name: _texts(each) for name, each in document["broker_configs"].items()},
+            broker_configs={name: _texts(config) for name, config in document["broker_configs"].items()},
             acls=frozenset(map(_decode_acl, document["acls"])),
-            scram={user: _texts(each) for user, each in document["scram"].items()},
+            scram={user: _texts(credentials) for user, credentials in document["scram"].items()},
         )
         state.credentials()
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -40,10 +40,10 @@ def create_topics(
     state: State, body: Body, may: Ask, settings: Settings, new_id: Callable[[], UUID]
 ) -> tuple[State, Body]:
     """Create the valid topics, unless the request is only to be validated."""
-    repeated = duplicates(each["name"] for each in body["topics"])
+    repeated = duplicates(topic["name"] for topic in body["topics"])
     anywhere = may(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME, quiet=True)
     remaining, made, results = MAX_PARTITIONS_PER_REQUEST, state, []
-    for wanted in {each["name"]: each for each in body["topics"]}.values():
+    for wanted in {topic["name"]: topic for topic in body["topics"]}.values():
         name = wanted["name"]
         if name in repeated:
             results.append(_creation_failed(name, DUPLICATE))
@@ -73,7 +73,7 @@ def _new_topic(state: State, wanted: Body, settings: Settings, new_id: Callable[
         return Failure(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' is marked for deletion.")
     if (failure := topic_name_error(name, state.topics)) is not None:
         return failure
-    configs = {each["name"]: each["value"] for each in wanted["configs"]}
+    configs = {config["name"]: config["value"] for config in wanted["configs"]}
     if (failure := config_failure(configs, settings)) is not None:
         return failure
     partitions = _partition_count(state, wanted, settings)
@@ -114,11 +114,11 @@ def _assigned_count(state: State, wanted: Body) -> int | Failure:
         if wanted[field] != -1:
             words = f"A manual partition assignment was specified, but {kafka_name} was not set to -1."
             return Failure(ErrorCode.INVALID_REQUEST, words)
-    numbers = sorted(each["partition_index"] for each in wanted["assignments"])
+    numbers = sorted(assignment["partition_index"] for assignment in wanted["assignments"])
     if numbers != list(range(len(numbers))):
         words = "partitions should be a consecutive 0-based integer sequence"
         return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
-    failure = refused_replicas(state, [each["broker_ids"] for each in wanted["assignments"]])
+    failure = refused_replicas(state, [assignment["broker_ids"] for assignment in wanted["assignments"]])
     return len(numbers) if failure is None else failure
 
 
@@ -155,7 +155,7 @@ def _created(name: str, topic: TopicState, settings: Settings, *, shows_configs:
 
 def delete_topics(state: State, version: int, body: Body, may: Ask, settings: Settings) -> tuple[State, Body]:
     """Delete topics by name or id; a topic that the caller may not describe is not distinguished from one that is missing."""
-    asked = [(each["name"], each["topic_id"]) for each in body["topics"]]
+    asked = [(topic["name"], topic["topic_id"]) for topic in body["topics"]]
     asked += [(name, NO_TOPIC_ID) for name in body["topic_names"]]
     names_by_id = {topic.id: name for name, topic in state.topics.items()}
     repeated = duplicates(name for name, _ in asked if name is not None)
@@ -194,9 +194,9 @@ def _deletion_failure(
 
 def create_partitions(state: State, body: Body, may: Ask) -> tuple[State, Body]:
     """Add partitions to topics, unless the request is only to be validated."""
-    repeated = duplicates(each["name"] for each in body["topics"])
+    repeated = duplicates(topic["name"] for topic in body["topics"])
     remaining, made, results = MAX_PARTITIONS_PER_REQUEST, state, []
-    for wanted in {each["name"]: each for each in body["topics"]}.values():
+    for wanted in {topic["name"]: topic for topic in body["topics"]}.values():
         name = wanted["name"]
         topic = state.topics.get(name)
         if name in repeated:
@@ -227,4 +227,4 @@ def _refused_growth(state: State, topic: TopicState, name: str, wanted: Body, re
     if len(wanted["assignments"]) != added:
         words = f"Attempted to add {added} additional partition(s), but only {len(wanted['assignments'])} assignment(s) were specified."
         return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
-    return refused_replicas(state, [each["broker_ids"] for each in wanted["assignments"]])
+    return refused_replicas(state, [assignment["broker_ids"] for assignment in wanted["assignments"]])

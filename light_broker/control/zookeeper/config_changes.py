@@ -42,7 +42,9 @@ class ConfigChanges:
 
     async def alter(self, body: Body, may: Ask, *, incremental: bool) -> Body:
         """Answer AlterConfigs or IncrementalAlterConfigs."""
-        repeated = duplicates(f"{each['resource_type']}:{each['resource_name']}" for each in body["resources"])
+        repeated = duplicates(
+            f"{resource['resource_type']}:{resource['resource_name']}" for resource in body["resources"]
+        )
         results = []
         for resource in body["resources"]:
             kind, name = resource["resource_type"], resource["resource_name"]
@@ -106,7 +108,7 @@ class ConfigChanges:
         return await self.session.multi([write, notification])
 
     def _topic_configs(self, current: dict[str, str], resource: Body, incremental: bool) -> dict[str, str] | Failure:
-        defaults = {each: topic_text(each, {}, self.settings) for each in TOPIC_CONFIGS}
+        defaults = {name: topic_text(name, {}, self.settings) for name in TOPIC_CONFIGS}
         configs = altered(current, resource, defaults, _is_list, incremental=incremental)
         if isinstance(configs, Failure):
             return configs
@@ -116,7 +118,7 @@ class ConfigChanges:
 
 
 def _broker_configs(current: dict[str, str], resource: Body, incremental: bool) -> dict[str, str] | Failure:
-    defaults = {each: setting.default or "" for each, setting in SETTINGS.items()}
+    defaults = {name: setting.default or "" for name, setting in SETTINGS.items()}
     configs = altered(current, resource, defaults, _is_list, incremental=incremental)
     if isinstance(configs, Failure):
         return configs

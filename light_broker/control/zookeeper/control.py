@@ -231,10 +231,10 @@ class ZooKeeperControl:
         except ControlPlaneError as error:
             raise ControlPlaneError(ErrorCode.LEADER_NOT_AVAILABLE, str(error)) from error
         results = [
-            {**each, "error_code": ErrorCode.LEADER_NOT_AVAILABLE}
-            if each["error_code"] == ErrorCode.NOT_CONTROLLER
-            else each
-            for each in answer["topics"]
+            {**topic, "error_code": ErrorCode.LEADER_NOT_AVAILABLE}
+            if topic["error_code"] == ErrorCode.NOT_CONTROLLER
+            else topic
+            for topic in answer["topics"]
         ]
         created = {result["name"] for result in results if result["error_code"] == ErrorCode.NONE}
         await self._until(lambda: created <= self.view.topics.keys(), CREATION_WAIT_S)
@@ -355,7 +355,7 @@ class ZooKeeperControl:
             await self._read_users(self._session)
             return
         named = [resource_of(entity, self._broker_id) for entity in entities]
-        resources = [each for each in named if isinstance(each, ConfigResource)]
+        resources = [resource for resource in named if isinstance(resource, ConfigResource)]
         self.publish(with_configs(self.view, await read_configs(self._session, resources)))
         self._configured |= {resource.name for resource in resources if resource.type is ConfigResourceType.TOPIC}
         if EntityType.USERS in named:

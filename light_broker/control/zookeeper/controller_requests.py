@@ -122,16 +122,16 @@ class ControllerRequests:
     def _refused(self, key: ApiKey, body: Body, error: ErrorCode) -> Body:
         """Build the answer; that of LeaderAndIsr repeats the error for each partition, as in Kafka."""
         partitions = [
-            TopicPartition(topic["topic_name"], each["partition_index"])
+            TopicPartition(topic["topic_name"], state["partition_index"])
             for topic in body["topic_states"]
-            for each in topic["partition_states"]
+            for state in topic["partition_states"]
         ]
         return _answer(error, dict.fromkeys(partitions, error) if key is ApiKey.LEADER_AND_ISR else {})
 
     # UpdateMetadata
 
     async def _update_metadata(self, body: Body) -> Body:
-        names = [each["topic_name"] for each in body["topic_states"]]
+        names = [topic["topic_name"] for topic in body["topic_states"]]
         view = with_update(self._metadata.view, body, self._metadata.own())
         self._metadata.publish(view)
         await self._metadata.read_topics([name for name in names if name in view.topics])
@@ -140,15 +140,15 @@ class ControllerRequests:
     # LeaderAndIsr
 
     async def _leader_and_isr(self, body: Body) -> Body:
-        await self._metadata.read_topics([each["topic_name"] for each in body["topic_states"]])
+        await self._metadata.read_topics([topic["topic_name"] for topic in body["topic_states"]])
         errors: Errors = {}
         accepted: list[tuple[TopicPartition, UUID, PartitionView, bool]] = []
         for topic in body["topic_states"]:
-            for each in topic["partition_states"]:
-                partition, state = TopicPartition(topic["topic_name"], each["partition_index"]), partition_of(each)
+            for entry in topic["partition_states"]:
+                partition, state = TopicPartition(topic["topic_name"], entry["partition_index"]), partition_of(entry)
                 error = errors[partition] = self._role_error(partition, topic["topic_id"], state)
                 if error is ErrorCode.NONE:
-                    accepted.append((partition, topic["topic_id"], state, each["is_new"]))
+                    accepted.append((partition, topic["topic_id"], state, entry["is_new"]))
         self._publish_roles(accepted)
         for partition, topic_id, state, is_new in accepted:
             errors[partition] = await self._take_role(partition, topic_id, state, is_new=is_new)
@@ -194,9 +194,9 @@ class ControllerRequests:
     async def _stop_replica(self, body: Body) -> Body:
         errors: Errors = {}
         for topic in body["topic_states"]:
-            for each in topic["partition_states"]:
-                partition = TopicPartition(topic["topic_name"], each["partition_index"])
-                errors[partition] = await self._stop(partition, each["leader_epoch"], delete=each["delete_partition"])
+            for entry in topic["partition_states"]:
+                partition = TopicPartition(topic["topic_name"], entry["partition_index"])
+                errors[partition] = await self._stop(partition, entry["leader_epoch"], delete=entry["delete_partition"])
         return _answer(ErrorCode.NONE, errors)
 
     async def _stop(self, partition: TopicPartition, leader_epoch: int, *, delete: bool) -> ErrorCode:
@@ -224,11 +224,11 @@ def _answer(error: ErrorCode, errors: Errors) -> Body:
 
 def _by_topic_ids(request: Body, answer: Body) -> Body:
     """Return the answer to LeaderAndIsr with the ids of topics, as from version 5 on."""
-    ids = {each["topic_name"]: each["topic_id"] for each in request["topic_states"]}
+    ids = {topic["topic_name"]: topic["topic_id"] for topic in request["topic_states"]}
     of_topic: dict[UUID, list[Body]] = {}
-    for each in answer["partition_errors"]:
-        error = {"partition_index": each["partition_index"], "error_code": each["error_code"]}
-        of_topic.setdefault(ids[each["topic_name"]], []).append(error)
+    for result in answer["partition_errors"]:
+        error = {"partition_index": result["partition_index"], "error_code": result["error_code"]}
+        of_topic.setdefault(ids[result["topic_name"]], []).append(error)
     return {
         "error_code": answer["error_code"],
         "topics": [{"topic_id": topic_id, "partition_errors": errors} for topic_id, errors in of_topic.items()],

@@ -31,7 +31,7 @@ def topic_resources(names: Iterable[str]) -> list[ConfigResource]:
 
 async def read_configs(session: ZooKeeperSession, resources: Collection[ConfigResource]) -> Configs:
     """Read the configs of resources; empty for one without. Raises ZooKeeperError."""
-    named = [(each, path) for each in resources if (path := _path(each)) is not None]
+    named = [(resource, path) for resource in resources if (path := _path(resource)) is not None]
     nodes = await session.multi_get([path for _, path in named])
     return {resource: _usable(resource, path, node) for (resource, path), node in zip(named, nodes, strict=True)}
 

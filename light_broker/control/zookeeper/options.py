@@ -90,5 +90,5 @@ def _check_version(text: str) -> None:
         raise SettingError(f"{INTER_BROKER_VERSION} is {text}: a version such as 3.9 is needed.")
     version = (int(match[1]), int(match[2]))
     if not LOWEST_VERSION <= version <= HIGHEST_VERSION:
-        lowest, highest = (".".join(map(str, each)) for each in (LOWEST_VERSION, HIGHEST_VERSION))
+        lowest, highest = (".".join(map(str, version)) for version in (LOWEST_VERSION, HIGHEST_VERSION))
         raise SettingError(f"{INTER_BROKER_VERSION} is {text}: this broker supports {lowest} to {highest}.")

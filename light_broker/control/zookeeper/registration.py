@@ -98,8 +98,8 @@ async def register(
 
 def _encoded(own: BrokerView, protocols: Mapping[str, SecurityProtocol]) -> bytes:
     endpoints = tuple(
-        RegisteredEndpoint(listener, each.host, each.port, str(protocols[listener]))
-        for listener, each in own.endpoints.items()
+        RegisteredEndpoint(listener, endpoint.host, endpoint.port, str(protocols[listener]))
+        for listener, endpoint in own.endpoints.items()
     )
     registration = BrokerRegistration(own.id, endpoints, rack=own.rack, timestamp_ms=time.time_ns() // 1_000_000)
     return formats.encode_broker(registration)

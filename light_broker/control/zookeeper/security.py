@@ -88,7 +88,7 @@ def _tls(values: Mapping[str, str]) -> ZooKeeperTls:
         if values.get(name, "false").strip().lower() not in {"", "false"}:
             raise SettingError(f"{name} is not supported: {reason}. Remove it.")
     checked = verifies_host_names(HOST_NAME_CHECK, str(_read(values, HOST_NAME_CHECK)))
-    keystore, truststore = (_store(values, each) for each in _STORES)
+    keystore, truststore = (_store(values, store) for store in _STORES)
     return ZooKeeperTls(files=TlsFiles(certificate=keystore, ca=truststore), verifies_host_names=checked)
 
 

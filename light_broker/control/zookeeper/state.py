@@ -42,15 +42,15 @@ def with_update(view: MetadataView, body: Body, own: BrokerView) -> MetadataView
         if known is not None and topic_id in {NO_TOPIC_ID, known.id}:
             before, topic_id = known.partitions, known.id
         sent = {
-            each["partition_index"]: None if each["leader"] == LEADER_DURING_DELETE else _sent(each)
-            for each in state["partition_states"]
+            partition["partition_index"]: None if partition["leader"] == LEADER_DURING_DELETE else _sent(partition)
+            for partition in state["partition_states"]
         }
         partitions = _merged(before, sent)
         if partitions:
             topics[name] = TopicView(name, topic_id, partitions, is_internal(name))
         else:
             topics.pop(name, None)
-    brokers = {each["id"]: _broker(each, own) for each in body["live_brokers"]}
+    brokers = {broker["id"]: _broker(broker, own) for broker in body["live_brokers"]}
     controller = body["controller_id"]
     configs = {
         resource: values
@@ -127,7 +127,7 @@ def _merged(before: tuple[PartitionView, ...], sent: Mapping[int, PartitionView 
 
 
 def _broker(sent: Body, own: BrokerView) -> BrokerView:
-    endpoints = {each["listener"]: Endpoint(each["host"], each["port"]) for each in sent["endpoints"]}
+    endpoints = {endpoint["listener"]: Endpoint(endpoint["host"], endpoint["port"]) for endpoint in sent["endpoints"]}
     epoch = own.epoch if sent["id"] == own.id else NO_EPOCH
     return BrokerView(sent["id"], epoch, sent["rack"], endpoints)
 

@@ -18,21 +18,24 @@ log = logging.getLogger(__name__)
 
 LOCKED = frozenset({acl.Entry(acl.WILDCARD_PRINCIPAL, acl.WILDCARD, acl.Operation.ALL, acl.Permission.DENY)})
 """Entries in place of those that cannot be decoded."""
-TYPES = tuple(each for each in acl.ResourceType if each > acl.ResourceType.ANY)
+TYPES = tuple(resource_type for resource_type in acl.ResourceType if resource_type > acl.ResourceType.ANY)
 """Resource types that have ACLs."""
 KINDS = (acl.PatternType.LITERAL, acl.PatternType.PREFIXED)
-_OPERATIONS = {each.label: each for each in acl.Operation}
-_PERMISSIONS = {each.label: each for each in acl.Permission}
+_OPERATIONS = {operation.label: operation for operation in acl.Operation}
+_PERMISSIONS = {permission.label: permission for permission in acl.Permission}
 
 
 async def read_acls(session: ZooKeeperSession) -> Acls:
     """Read all ACLs. Raises ZooKeeperError."""
-    kinds = [(each, kind) for each in TYPES for kind in KINDS]
-    parents = [paths.acls_of_type(each.label, prefixed=kind is acl.PatternType.PREFIXED) for each, kind in kinds]
+    kinds = [(resource_type, kind) for resource_type in TYPES for kind in KINDS]
+    parents = [
+        paths.acls_of_type(resource_type.label, prefixed=kind is acl.PatternType.PREFIXED)
+        for resource_type, kind in kinds
+    ]
     names = await session.multi_children(parents)
     found = [
-        (acl.Pattern(each, name, kind), paths.child(parent, name))
-        for (each, kind), parent, children in zip(kinds, parents, names, strict=True)
+        (acl.Pattern(resource_type, name, kind), paths.child(parent, name))
+        for (resource_type, kind), parent, children in zip(kinds, parents, names, strict=True)
         for name in children or ()
     ]
     nodes = await session.multi_get([path for _, path in found])
@@ -49,8 +52,8 @@ def _entries(path: str, node: Node | None) -> frozenset[acl.Entry]:
         )
         return LOCKED
     return frozenset(
-        acl.Entry(each.principal, each.host, _OPERATIONS[each.operation], _PERMISSIONS[each.permission])
-        for each in decoded
+        acl.Entry(binding.principal, binding.host, _OPERATIONS[binding.operation], _PERMISSIONS[binding.permission])
+        for binding in decoded
     )
 
 

@@ -164,14 +164,14 @@ def fetch_offsets(
         topics = [RequestedTopic(topic, NO_TOPIC_ID, tuple(partitions)) for topic, partitions in found.items()]
     return tuple(
         FetchedTopic(
-            each.topic,
-            each.topic_id,
+            topic.topic,
+            topic.topic_id,
             tuple(
-                _fetched(offsets, group_id, each, partition, require_stable=require_stable)
-                for partition in each.partitions
+                _fetched(offsets, group_id, topic, partition, require_stable=require_stable)
+                for partition in topic.partitions
             ),
         )
-        for each in topics
+        for topic in topics
     )
 
 

@@ -46,5 +46,5 @@ def is_listed(group: Group, states: Collection[str], types: Collection[str]) -> 
     (True, False)
     """
     return (not states or group.state_name.lower() in {state.lower().strip() for state in states}) and (
-        not types or CLASSIC in {each.lower() for each in types}
+        not types or CLASSIC in {group_type.lower() for group_type in types}
     )

@@ -70,11 +70,13 @@ class Draft:
         Requests of them that wait must have been answered.
         """
         group = self.group
-        members = {each: member for each, member in group.members.items() if each not in member_ids}
+        members = {member_id: member for member_id, member in group.members.items() if member_id not in member_ids}
         self.group = replace(
             group,
             members=members,
-            static_members={each: known for each, known in group.static_members.items() if known not in member_ids},
+            static_members={
+                instance_id: known for instance_id, known in group.static_members.items() if known not in member_ids
+            },
             pending_members=group.pending_members.difference(member_ids),
             leader=next(iter(members), None) if group.leader in member_ids else group.leader,
             state=_without_pending_sync(group.state, member_ids),

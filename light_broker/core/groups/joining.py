@@ -177,7 +177,7 @@ def _rename(draft: Draft, old: Member, member_id: str) -> None:
     renamed = {member_id: replace(old, id=member_id)}
     draft.group = replace(
         group,
-        members={each: member for each, member in group.members.items() if each != old.id} | renamed,
+        members={member_id: member for member_id, member in group.members.items() if member_id != old.id} | renamed,
         static_members={**group.static_members, str(old.instance_id): member_id},
         leader=member_id if group.leader == old.id else group.leader,
     )

@@ -52,7 +52,7 @@ class CommittedOffsets:
 
     def unstable_places(self, group_id: str) -> list[tuple[str, int]]:
         """List the partitions with offsets of open transactions of a group."""
-        return [(topic, partition) for each, topic, partition in self._open if each == group_id]
+        return [(topic, partition) for other, topic, partition in self._open if other == group_id]
 
     def replay(self, record_offset: int, record: OffsetRecord, *, producer_id: int | None = None) -> None:
         """Replay a record at an offset of the log; of a transaction if it has a producer id."""

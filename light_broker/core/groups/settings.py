@@ -65,5 +65,5 @@ def _compression(number: int) -> Compression:
     try:
         return Compression(number)
     except ValueError:
-        known = ", ".join(f"{each.value} ({each.name.lower()})" for each in Compression)
+        known = ", ".join(f"{codec.value} ({codec.name.lower()})" for codec in Compression)
         raise SettingError(f"offsets.topic.compression.codec is {number}, and must be one of {known}.") from None

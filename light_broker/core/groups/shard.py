@@ -257,18 +257,18 @@ class Shard:
 def restored_group(group_id: str, stored: StoredGroup) -> Group:
     """Return a group as its record has it: stable with members, else empty."""
     members: Mapping[str, Member] = {
-        each.id: Member(
-            each.id,
-            each.instance_id,
-            each.client_id,
-            each.client_host,
-            each.rebalance_timeout_ms,
-            each.session_timeout_ms,
+        member.id: Member(
+            member.id,
+            member.instance_id,
+            member.client_id,
+            member.client_host,
+            member.rebalance_timeout_ms,
+            member.session_timeout_ms,
             stored.protocol_type,
-            (Protocol(stored.protocol or "", each.subscription),),
-            each.assignment,
+            (Protocol(stored.protocol or "", member.subscription),),
+            member.assignment,
         )
-        for each in stored.members
+        for member in stored.members
     }
     group = Group(
         group_id,

@@ -39,7 +39,7 @@ class Member:
 
     def metadata(self, protocol: str) -> bytes:
         """Return the metadata of a protocol that the member supports."""
-        return next(each.metadata for each in self.protocols if each.name == protocol)
+        return next(candidate.metadata for candidate in self.protocols if candidate.name == protocol)
 
 
 @dataclass(frozen=True, slots=True)

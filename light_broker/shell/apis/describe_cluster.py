@@ -28,13 +28,15 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
             "endpoint_type": body["endpoint_type"],
         }
     view = broker.view
-    shown = [each for _, each in sorted(view.brokers.items()) if body["include_fenced_brokers"] or not each.is_fenced]
+    shown = [
+        broker for _, broker in sorted(view.brokers.items()) if body["include_fenced_brokers"] or not broker.is_fenced
+    ]
     wants_operations = body["include_cluster_authorized_operations"]
     return {
         "endpoint_type": body["endpoint_type"],
         "cluster_id": view.cluster_id,
         "controller_id": view.controller_id,
-        "brokers": [_entry(each, context.listener) for each in shown if context.listener in each.endpoints],
+        "brokers": [_entry(broker, context.listener) for broker in shown if context.listener in broker.endpoints],
         "cluster_authorized_operations": broker.operations_on_cluster(context) if wants_operations else NOT_REQUESTED,
     }
 

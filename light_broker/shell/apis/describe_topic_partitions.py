@@ -25,7 +25,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
         )
     view, may, cursor = broker.view, broker.may(context), body["cursor"]
     is_named = bool(body["topics"])
-    names = {each["name"] for each in body["topics"]} if is_named else set(view.topics)
+    names = {topic["name"] for topic in body["topics"]} if is_named else set(view.topics)
     if cursor is not None:
         names = {name for name in names if name >= cursor["topic_name"]}
     refused: list[Body] = []

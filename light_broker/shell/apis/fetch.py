@@ -227,7 +227,10 @@ def _answer(index: int, result: ReadResult, version: int) -> Body:
         "log_start_offset": result.log_start_offset,
         "aborted_transactions": None
         if result.aborted is None
-        else [{"producer_id": each.producer_id, "first_offset": each.first_offset} for each in result.aborted],
+        else [
+            {"producer_id": transaction.producer_id, "first_offset": transaction.first_offset}
+            for transaction in result.aborted
+        ],
         "records": result.records,
     }
     if version >= FOLLOWERS_FROM:

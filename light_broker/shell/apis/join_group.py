@@ -50,7 +50,7 @@ def _event(request_id: int, context: RequestContext, body: Body) -> JoinGroup:
         body["rebalance_timeout_ms"] if version >= REBALANCE_TIMEOUT_FROM else session_timeout_ms,
         body["protocol_type"],
         # The bytes outlive the frame, of which a large one is a view.
-        tuple(Protocol(each["name"], bytes(each["metadata"])) for each in body["protocols"]),
+        tuple(Protocol(protocol["name"], bytes(protocol["metadata"])) for protocol in body["protocols"]),
         str(uuid.uuid4()),
         version >= KNOWN_MEMBER_ID_FROM,
         version >= SKIP_ASSIGNMENT_FROM,

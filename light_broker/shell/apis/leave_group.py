@@ -23,7 +23,7 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
         return {"error_code": error.code}
     several = context.api_version >= SEVERAL_FROM
     leavers = (
-        tuple(Leaver(each["member_id"], each["group_instance_id"], each["reason"]) for each in body["members"])
+        tuple(Leaver(member["member_id"], member["group_instance_id"], member["reason"]) for member in body["members"])
         if several
         else (Leaver(body["member_id"]),)
     )

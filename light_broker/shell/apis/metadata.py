@@ -33,10 +33,10 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
     may = broker.may(context)
     if body["topics"] is None or (context.api_version == 0 and not body["topics"]):
         topics = _all_topics(broker.view, context, may)
-    elif ids := [each["topic_id"] for each in body["topics"] if each["topic_id"] != NO_TOPIC_ID]:
+    elif ids := [topic["topic_id"] for topic in body["topics"] if topic["topic_id"] != NO_TOPIC_ID]:
         topics = _by_ids(broker.view, context, may, dict.fromkeys(ids))
     else:
-        names = list(dict.fromkeys(each["name"] for each in body["topics"]))
+        names = list(dict.fromkeys(topic["name"] for topic in body["topics"]))
         topics = await _by_names(broker, context, may, names, may_create=bool(body["allow_auto_topic_creation"]))
     if body["include_topic_authorized_operations"]:
         for topic in topics:
@@ -121,7 +121,7 @@ def _cluster(broker: Broker, context: RequestContext, body: Body) -> Body:
         for alive_broker in view.alive_brokers(context.listener)
         for endpoint in [alive_broker.endpoints[context.listener]]
     ]
-    listed = {each["node_id"] for each in brokers}
+    listed = {broker["node_id"] for broker in brokers}
     cluster: Body = {
         "brokers": brokers,
         "cluster_id": view.cluster_id,

@@ -31,12 +31,12 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
     for topic in body["topics"]:
         name, topic_id, error = _judge(view, may, topic, uses_ids=context.api_version >= TOPIC_IDS_FROM)
         partitions = []
-        for each in topic["partitions"]:
-            answer = {"partition_index": each["partition_index"], "error_code": error}
-            if not error and view.partition(TopicPartition(name, each["partition_index"])) is None:
+        for partition in topic["partitions"]:
+            answer = {"partition_index": partition["partition_index"], "error_code": error}
+            if not error and view.partition(TopicPartition(name, partition["partition_index"])) is None:
                 answer["error_code"] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if not answer["error_code"]:
-                accepted.append(_commit(name, topic_id, each))
+                accepted.append(_commit(name, topic_id, partition))
                 places.append(answer)
             partitions.append(answer)
         topics.append({"name": topic["name"], "topic_id": topic["topic_id"], "partitions": partitions})
@@ -96,7 +96,8 @@ def _refused(body: Body, error: ErrorCode) -> Body:
                 "name": topic["name"],
                 "topic_id": topic["topic_id"],
                 "partitions": [
-                    {"partition_index": each["partition_index"], "error_code": error} for each in topic["partitions"]
+                    {"partition_index": partition["partition_index"], "error_code": error}
+                    for partition in topic["partitions"]
                 ],
             }
             for topic in body["topics"]

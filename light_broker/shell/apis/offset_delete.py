@@ -23,14 +23,14 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
         name = topic["name"]
         is_allowed = may(Operation.READ, ResourceType.TOPIC, name)
         answers = []
-        for each in topic["partitions"]:
-            answer = {"partition_index": each["partition_index"], "error_code": ErrorCode.NONE}
+        for partition in topic["partitions"]:
+            answer = {"partition_index": partition["partition_index"], "error_code": ErrorCode.NONE}
             if not is_allowed:
                 answer["error_code"] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            elif view.partition(TopicPartition(name, each["partition_index"])) is None:
+            elif view.partition(TopicPartition(name, partition["partition_index"])) is None:
                 answer["error_code"] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
-                asked.append((name, each["partition_index"]))
+                asked.append((name, partition["partition_index"]))
                 places.append(answer)
             answers.append(answer)
         topics.append({"name": name, "partitions": answers})

@@ -41,10 +41,10 @@ async def handle(broker: Broker, context: RequestContext, body: Body) -> Body:
         return {"groups": groups}
     fetched = await _fetch(broker, context, body, require_stable=body["require_stable"])
     if not isinstance(fetched, ErrorCode):
-        return {"topics": [_topic(each) for each in fetched]}
+        return {"topics": [_topic(topic) for topic in fetched]}
     if context.api_version >= GROUP_ERRORS_FROM:
         return {"error_code": fetched}
-    return {"topics": [_topic(_failed(each, fetched)) for each in _requested(body["topics"])]}
+    return {"topics": [_topic(_failed(topic, fetched)) for topic in _requested(body["topics"])]}
 
 
 async def _fetch(broker: Broker, context: RequestContext, group: Body, *, require_stable: bool) -> Fetched:
@@ -76,8 +76,8 @@ def _judge(
 ) -> tuple[list[RequestedTopic], list[FetchedTopic]]:
     """Return the topics with their names that may be read, and the answers for the others."""
     allowed, refused = [], []
-    for each in topics:
-        topic = replace(each, topic=view.topic_name(each.topic_id) or "") if uses_ids else each
+    for requested in topics:
+        topic = replace(requested, topic=view.topic_name(requested.topic_id) or "") if uses_ids else requested
         if uses_ids and not topic.topic:
             refused.append(_failed(topic, ErrorCode.UNKNOWN_TOPIC_ID))
         elif not may(Operation.DESCRIBE, ResourceType.TOPIC, topic.topic):
@@ -94,8 +94,8 @@ def _visible(
     shown = [topic for topic in topics if may(Operation.DESCRIBE, ResourceType.TOPIC, topic.topic, quiet=True)]
     if not uses_ids:
         return tuple(shown)
-    with_ids = (replace(each, topic_id=view.topic_id(each.topic) or NO_TOPIC_ID) for each in shown)
-    return tuple(each for each in with_ids if each.topic_id != NO_TOPIC_ID)
+    with_ids = (replace(topic, topic_id=view.topic_id(topic.topic) or NO_TOPIC_ID) for topic in shown)
+    return tuple(topic for topic in with_ids if topic.topic_id != NO_TOPIC_ID)
 
 
 def _failed(topic: RequestedTopic, error: ErrorCode) -> FetchedTopic:

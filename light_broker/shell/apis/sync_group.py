@@ -36,7 +36,7 @@ def _event(request_id: int, body: Body) -> SyncGroup:
         body["generation_id"],
         body["protocol_type"],
         body["protocol_name"],
-        tuple((each["member_id"], bytes(each["assignment"])) for each in body["assignments"]),
+        tuple((entry["member_id"], bytes(entry["assignment"])) for entry in body["assignments"]),
     )
 
 

@@ -199,12 +199,12 @@ class LogCleaner:
         self.max_dirty_ratio = 0.0
         high_watermarks = self._logs.current_high_watermarks()
         async for logs in slices(self._logs.online_logs()):
-            for each in logs:
-                part = self._dirty_part(*each, high_watermarks) if self._may_clean(*each) else None
+            for candidate in logs:
+                part = self._dirty_part(*candidate, high_watermarks) if self._may_clean(*candidate) else None
                 if part is not None:
                     self.max_dirty_ratio = max(self.max_dirty_ratio, part.ratio)
-                    if part.is_cleanable(each[2].settings.cleaning):
-                        parts[each[0]], found[each[0]] = part, each
+                    if part.is_cleanable(candidate[2].settings.cleaning):
+                        parts[candidate[0]], found[candidate[0]] = part, candidate
         while (chosen := dirtiest_log(parts)) is not None:
             del parts[chosen]
             if self._may_clean(*found[chosen]) and (begun := self._prepare(*found[chosen])) is not None:

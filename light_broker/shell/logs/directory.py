@@ -145,7 +145,7 @@ class LogDirectory:
             read_cleaned_offsets(self.path),
         )
         found = {}
-        for path in sorted(each for each in self.path.iterdir() if each.is_dir()):
+        for path in sorted(folder for folder in self.path.iterdir() if folder.is_dir()):
             folder = folder_of(path.name)
             if path.name == CLUSTER_METADATA_FOLDER:
                 continue
@@ -209,10 +209,10 @@ class LogDirectory:
     def delete_removed(self, now_ms: int) -> int:
         """Delete the folders whose time has come; return how many. One that cannot be deleted is deleted at the next start."""
         # A copy, since the event loop may add one at the same time.
-        due = [each for each in tuple(self._removed) if each[0] <= now_ms]
-        for each in due:
-            self._removed.remove(each)
-            _, folder, removed = each
+        due = [removal for removal in tuple(self._removed) if removal[0] <= now_ms]
+        for removal in due:
+            self._removed.remove(removal)
+            _, folder, removed = removal
             if removed is not None:
                 removed.close_files()
             try:
@@ -241,8 +241,8 @@ class LogDirectory:
     def release(self) -> None:
         """Wait for the threads, close what is open, and release the lock. Nothing is written."""
         self._threads.shutdown()
-        for each in (*self.logs.values(), *(removed for _, _, removed in self._removed if removed is not None)):
-            each.close_files()
+        for open_log in (*self.logs.values(), *(removed for _, _, removed in self._removed if removed is not None)):
+            open_log.close_files()
         self._removed.clear()
         self.release_lock()
 

@@ -36,10 +36,10 @@ class OpenedLog:
     topic_id: uuid.UUID | None
 
 
-def open_log(one: LogToOpen, clock: Callable[[], float]) -> OpenedLog:
+def open_log(log: LogToOpen, clock: Callable[[], float]) -> OpenedLog:
     """Open a log. Raises LogError and OSError."""
-    topic_id = read_topic_id(one.folder)
-    return OpenedLog(PartitionLog(one.folder, one.settings, one.checkpoints, clock=clock), topic_id)
+    topic_id = read_topic_id(log.folder)
+    return OpenedLog(PartitionLog(log.folder, log.settings, log.checkpoints, clock=clock), topic_id)
 
 
 def create_log(
@@ -61,26 +61,26 @@ def create_log(
     return OpenedLog(opened, topic_id)
 
 
-def bytes_to_check(one: LogToOpen) -> int:
+def bytes_to_check(log: LogToOpen) -> int:
     """Return the size of the segments that opening the log reads. Raises OSError."""
-    if one.checkpoints.is_clean:
+    if log.checkpoints.is_clean:
         return 0
     found = (
         (segment[0], path)
-        for path in one.folder.iterdir()
+        for path in log.folder.iterdir()
         if (segment := segment_of(path.name)) and segment[1] == LOG_SUFFIX
     )
     segments = sorted(found)
     ends = [base_offset for base_offset, _ in segments[1:]]
-    flushed = sum(end <= one.checkpoints.recovery_point for end in ends)
+    flushed = sum(end <= log.checkpoints.recovery_point for end in ends)
     return sum(path.stat().st_size for _, path in segments[flushed:])
 
 
-async def recover_in_child(one: LogToOpen) -> LogToOpen:
+async def recover_in_child(log: LogToOpen) -> LogToOpen:
     """Check a log in a child process and close it; return what it is opened with then. Raises LogError, OSError and ChildFailedError."""
-    await run_in_child(_recover, one, what=f"the recovery of {one.folder}")
-    return replace(one, checkpoints=replace(one.checkpoints, is_clean=True))
+    await run_in_child(_recover, log, what=f"the recovery of {log.folder}")
+    return replace(log, checkpoints=replace(log.checkpoints, is_clean=True))
 
 
-def _recover(one: LogToOpen) -> None:
-    PartitionLog(one.folder, one.settings, one.checkpoints).close()
+def _recover(log: LogToOpen) -> None:
+    PartitionLog(log.folder, log.settings, log.checkpoints).close()

@@ -110,7 +110,7 @@ class LogManager:
                 node_id=self._node_id,
                 meta_version=self._meta_version,
             )
-            online = [one for one in self.directories if one.is_online()]
+            online = [directory for directory in self.directories if directory.is_online()]
             await load_directories(
                 online, self.fail, self._settings_of, threads=self.settings.recovery_threads, clock=self._clock
             )
@@ -243,7 +243,7 @@ class LogManager:
 
     async def _create(self, partition: TopicPartition, topic_id: uuid.UUID | None) -> PartitionLog:
         while online := [directory for directory in self.directories if directory.is_online()]:
-            directory = min(online, key=lambda one: one.log_count)
+            directory = min(online, key=lambda directory: directory.log_count)
             directory.creating.add(partition)
             settings = self._settings_of(partition)
             create = partial(create_log, directory.folder(partition), settings, topic_id, self._clock)
@@ -424,7 +424,7 @@ class LogManager:
             with contextlib.suppress(LogWriteError):
                 self.cleaner.abort(partition)
         self._spawn(asyncio.to_thread(directory.release))
-        if not any(one.is_online() for one in self.directories):
+        if not any(directory.is_online() for directory in self.directories):
             self._none_left.set()
         self._on_failed_directory(FailedDirectory(directory.path, directory.directory_id, directory.error, partitions))
 
@@ -479,7 +479,7 @@ class LogManager:
     def _check_any_left(self) -> None:
         if any(directory.is_online() for directory in self.directories):
             return
-        failures = "; ".join(f"{one.path}: {one.error}" for one in self.directories)
+        failures = "; ".join(f"{directory.path}: {directory.error}" for directory in self.directories)
         raise NoLogDirectoryError(
             f"All log directories have failed. Check the disks and restart the broker. {failures}"
         )

@@ -99,7 +99,7 @@ def _refuse_duplicates(found: dict[LogDirectory, dict[TopicPartition, Path]]) ->
         if len(several) < 2:
             continue
         reason = (
-            f"Partition {partition} has a log in each of {', '.join(str(each.path) for each in several)}. "
+            f"Partition {partition} has a log in each of {', '.join(str(copy.path) for copy in several)}. "
             "Delete all but one of them while the broker is stopped."
         )
         log.error("Duplicate log", extra={"partition": str(partition), "reason": reason})
@@ -122,11 +122,14 @@ async def _load(
     async with limit:
         if not directory.is_online():
             return
-        one = LogToOpen(folder, settings_of(partition), directory.checkpoints(partition))
+        to_open = LogToOpen(folder, settings_of(partition), directory.checkpoints(partition))
         try:
-            if not one.checkpoints.is_clean and await directory.run(lambda: bytes_to_check(one)) >= LARGE_LOG_BYTES:
-                one = await recover_in_child(one)
-            opened = await directory.run(lambda: open_log(one, clock))
+            if (
+                not to_open.checkpoints.is_clean
+                and await directory.run(lambda: bytes_to_check(to_open)) >= LARGE_LOG_BYTES
+            ):
+                to_open = await recover_in_child(to_open)
+            opened = await directory.run(lambda: open_log(to_open, clock))
         except OfflineLogError:
             return
         except Exception as error:

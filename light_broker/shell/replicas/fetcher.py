@@ -199,7 +199,7 @@ class ReplicaFetcher:
     async def _fetch(self, node: Node, asked: dict[TopicPartition, Asked]) -> None:
         before = dict(self._partitions)
         request, version, body = await self._exchange_fetch(node, asked)
-        names = {each.topic_id: named.topic for named, each in asked.items()}
+        names = {state.topic_id: named.topic for named, state in asked.items()}
         error, answers = fetch_answers(body, version, names.get)
         if error in SESSION_ERRORS and not request.is_full:
             extra = {"broker": self.leader_id, "error": error.name}

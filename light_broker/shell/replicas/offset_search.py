@@ -64,7 +64,7 @@ def _earliest(log: PartitionLog) -> FoundOffset:
 
 def _largest_timestamp(log: PartitionLog) -> FoundOffset:
     # The first one of equal timestamps
-    largest = max((segment.max_timestamp for segment in log.log.segments), key=lambda each: each.timestamp_ms)
+    largest = max((segment.max_timestamp for segment in log.log.segments), key=lambda maximum: maximum.timestamp_ms)
     if largest.timestamp_ms == NO_TIMESTAMP or (batch := log.log.batch_with(largest.offset)) is None:
         return FoundOffset()
     found = _first(log, batch, lambda record: record.timestamp_ms == largest.timestamp_ms)

@@ -179,7 +179,7 @@ class KafkaAdmin:
 
         async def work(connection: Connection) -> Layout:
             response = await connection.topics(names)
-            nodes = [one["node_id"] for one in response["brokers"]]
+            nodes = [broker["node_id"] for broker in response["brokers"]]
             brokers = await only_brokers(connection, response["controller_id"], nodes, self._controllers_only)
             return await asyncio.to_thread(requests.layout_of, response, brokers)
 
@@ -226,7 +226,9 @@ class KafkaAdmin:
     async def elect_leaders(self, wanted: Elect) -> Mapping[Partition, Failure]:
         """Elect leaders where needed; no need for an election is no failure."""
         request = requests.elect_leaders_request(wanted, OPERATION_TIMEOUT_MS)
-        response = await self._call("elect_leaders", lambda one: one.to_controller(request, requests.election_codes))
+        response = await self._call(
+            "elect_leaders", lambda connection: connection.to_controller(request, requests.election_codes)
+        )
         _raise_refusal(response)
         return requests.failed_elections(response)
 

@@ -100,7 +100,7 @@ def codes_of_metadata(response: Body) -> tuple[int, ...]:
 def layout_of(response: Body, broker_ids: Collection[int]) -> Layout:
     """Read a Metadata answer: topics, and the racks of these of its brokers."""
     topics = {name: topic for name, topic in topics_of(response).items() if isinstance(topic, KafkaTopic)}
-    racks = {one["node_id"]: one["rack"] for one in response["brokers"] if one["node_id"] in broker_ids}
+    racks = {broker["node_id"]: broker["rack"] for broker in response["brokers"] if broker["node_id"] in broker_ids}
     return Layout(topics, racks)
 
 

@@ -62,7 +62,11 @@ def current_namespace(kubeconfig: Path | None, context: str | None) -> str:
         contexts, active = list_kube_config_contexts(None if kubeconfig is None else str(kubeconfig))
     except (ConfigException, OSError):
         return DEFAULT_NAMESPACE
-    chosen = active if context is None else next((one for one in contexts if one["name"] == context), active)
+    chosen = (
+        active
+        if context is None
+        else next((candidate for candidate in contexts if candidate["name"] == context), active)
+    )
     return str(chosen["context"].get("namespace") or DEFAULT_NAMESPACE)
 
 

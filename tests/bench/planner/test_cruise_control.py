@@ -29,10 +29,15 @@ def test_a_partition_is_encoded_as_java_reads_it() -> None:
     question = uneven(brokers=5, partitions=10)
     disk, into, out, _ = question.resources
     # A leader uses as much disk as a follower, and only leaders send to clients: the peer gets only these figures.
-    assert not disk.led.any()
-    assert not out.each.any()
+    assert not disk.leader_load.any()
+    assert not out.replica_load.any()
     first = struct.unpack(">3i3d", encoded(question)[: 3 * 4 + 3 * 8])
-    assert first == (*question.replicas[0], disk.each[0] / 1e6, into.each[0] / 1e3, out.led[0] / 1e3)
+    assert first == (
+        *question.replicas[0],
+        disk.replica_load[0] / 1e6,
+        into.replica_load[0] / 1e3,
+        out.leader_load[0] / 1e3,
+    )
     assert len(encoded(question)) == 10 * (3 * 4 + 3 * 8)
 
 

@@ -45,7 +45,7 @@ class AclApis:
         if self._known is None:
             return delete_refused(body, NO_AUTHORIZER)
         found = await self._controller.write(partial(delete, filters=requested_filters(body)))
-        deleted = [binding for one in found if isinstance(one, list) for binding in one]
+        deleted = [binding for bindings in found if isinstance(bindings, list) for binding in bindings]
         return deleted_body(found, dict.fromkeys(deleted))
 
     async def describe(self, _context: RequestContext, body: Body) -> Body:

@@ -51,8 +51,8 @@ class ConfigApis:
 
     async def _change(self, context: RequestContext, body: Body, *, incremental: bool) -> Body:
         allows = self._asking(context)
-        repeated = duplicates(_identity(each) for each in body["resources"])
-        judged = [_judged(each, repeated, allows) for each in body["resources"]]
+        repeated = duplicates(_identity(resource) for resource in body["resources"])
+        judged = [_judged(resource, repeated, allows) for resource in body["resources"]]
         image = self._controller.image
         settings = current_settings(self._file, image)
         decided = alter_configs(image, settings, judged, incremental=incremental, is_forwarded=context.is_forwarded)
@@ -86,10 +86,10 @@ def _response(body: Body, outcomes: tuple[Outcome, ...]) -> Body:
         "responses": [
             {
                 **error_fields(outcome),
-                "resource_type": each["resource_type"],
-                "resource_name": each["resource_name"],
+                "resource_type": resource["resource_type"],
+                "resource_name": resource["resource_name"],
             }
-            for each, outcome in zip(body["resources"], outcomes, strict=True)
+            for resource, outcome in zip(body["resources"], outcomes, strict=True)
         ]
     }
 

@@ -58,7 +58,7 @@ class TokenApis:
             return _not_created(context, body, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
         if owner != requester and not self._asking(context)(Operation.CREATE_TOKENS, ResourceType.USER, owner):
             return _not_created(context, body, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
-        renewers = tuple(f"{each['principal_type']}:{each['principal_name']}" for each in body["renewers"])
+        renewers = tuple(f"{renewer['principal_type']}:{renewer['principal_name']}" for renewer in body["renewers"])
         wanted = NewToken(owner, requester, renewers, body["max_lifetime_ms"])
         created = await self._controller.write(
             partial(

@@ -23,14 +23,14 @@ async def alter(controller: MetadataController, _context: RequestContext, body: 
 
 def alter_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
     """Answer every user with the same error."""
-    users = dict.fromkeys(each["name"] for each in [*body["deletions"], *body["upsertions"]])
+    users = dict.fromkeys(change["name"] for change in [*body["deletions"], *body["upsertions"]])
     return altered_body(dict.fromkeys(users, failure))
 
 
 async def describe(controller: MetadataController, _context: RequestContext, body: Body) -> Body:
     """Describe mechanisms and iterations of the named users; without names, of all users."""
     configs = scram_configs_of(await controller.read())
-    named = [each["name"] for each in body["users"] or []]
+    named = [user["name"] for user in body["users"] or []]
     return described_body(named, {name: configs.get(name, {}) for name in named or configs})
 
 

@@ -24,10 +24,13 @@ def controller_record(body: Body) -> RegisterControllerRecord:
         body["controller_id"],
         body["incarnation_id"],
         body["zk_migration_ready"],
-        tuple(EndPoint(one["name"], one["host"], one["port"], one["security_protocol"]) for one in body["listeners"]),
         tuple(
-            SupportedFeature(one["name"], one["min_supported_version"], one["max_supported_version"])
-            for one in body["features"]
+            EndPoint(listener["name"], listener["host"], listener["port"], listener["security_protocol"])
+            for listener in body["listeners"]
+        ),
+        tuple(
+            SupportedFeature(feature["name"], feature["min_supported_version"], feature["max_supported_version"])
+            for feature in body["features"]
         ),
     )
 

@@ -41,7 +41,9 @@ async def assign_replicas_to_dirs(controller: KRaftController, context: RequestC
             "topics": [
                 {
                     "topic_id": topic["topic_id"],
-                    "partitions": [result(topic["topic_id"], one["partition_index"]) for one in topic["partitions"]],
+                    "partitions": [
+                        result(topic["topic_id"], partition["partition_index"]) for partition in topic["partitions"]
+                    ],
                 }
                 for topic in directory["topics"]
             ],

@@ -31,7 +31,11 @@ async def register_broker(controller: KRaftController, context: RequestContext, 
 
 def registration_event(body: Body) -> broker_events.RegisterBroker | Failure:
     """Translate the request; a listener with a security protocol that is unknown is refused."""
-    unknown = [one["security_protocol"] for one in body["listeners"] if one["security_protocol"] not in _PROTOCOLS]
+    unknown = [
+        listener["security_protocol"]
+        for listener in body["listeners"]
+        if listener["security_protocol"] not in _PROTOCOLS
+    ]
     if unknown:
         return Failure(ErrorCode.INVALID_REGISTRATION, f"The security protocol {unknown[0]} is unknown.")
     return broker_events.RegisterBroker(
@@ -39,13 +43,13 @@ def registration_event(body: Body) -> broker_events.RegisterBroker | Failure:
         body["cluster_id"],
         body["incarnation_id"],
         tuple(
-            Endpoint(one["name"], one["host"], one["port"], _PROTOCOLS[one["security_protocol"]])
-            for one in body["listeners"]
+            Endpoint(listener["name"], listener["host"], listener["port"], _PROTOCOLS[listener["security_protocol"]])
+            for listener in body["listeners"]
         ),
         body["rack"],
         tuple(
-            FeatureRange(one["name"], one["min_supported_version"], one["max_supported_version"])
-            for one in body["features"]
+            FeatureRange(feature["name"], feature["min_supported_version"], feature["max_supported_version"])
+            for feature in body["features"]
         ),
         tuple(body["log_dirs"]),
         body["previous_broker_epoch"],
