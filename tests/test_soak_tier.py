@@ -17,7 +17,7 @@ MARK = "pytest.mark.soak"
 
 def shown_by(node: ast.AST) -> Iterator[str]:
     """Yield what the marks below a node name."""
-    calls = (one for one in ast.walk(node) if isinstance(one, ast.Call) and ast.unparse(one.func) == MARK)
+    calls = (call for call in ast.walk(node) if isinstance(call, ast.Call) and ast.unparse(call.func) == MARK)
     yield from (str(ast.literal_eval(call.args[0])) for call in calls)
 
 
@@ -31,12 +31,14 @@ def left_to_the_soak() -> dict[str, str]:
         for node in ast.parse(text).body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 found |= {
-                    f"{path.relative_to(ROOT)}::{node.name}": one
-                    for each in node.decorator_list
-                    for one in shown_by(each)
+                    f"{path.relative_to(ROOT)}::{node.name}": number
+                    for decorator in node.decorator_list
+                    for number in shown_by(decorator)
                 }
             elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
-                found |= {f"{path.relative_to(ROOT)}::{name}": one for name in names_of(text) for one in shown_by(node)}
+                found |= {
+                    f"{path.relative_to(ROOT)}::{name}": number for name in names_of(text) for number in shown_by(node)
+                }
     return found
 
 

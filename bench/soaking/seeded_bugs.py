@@ -412,8 +412,8 @@ SEEDED_BUGS = (
         "C9",
         "move_forgotten_at_a_fail_over",
         f"{_METADATA}/replayed_records.py",
-        "if one.adding_replicas or one.removing_replicas",
-        "if one.adding_replicas and one.removing_replicas",
+        "if record.adding_replicas or one.removing_replicas",
+        "if record.adding_replicas and one.removing_replicas",
         SIMULATED,
     ),
     SeededBug(

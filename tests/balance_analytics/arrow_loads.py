@@ -22,6 +22,6 @@ FIRST_CHUNK_ROWS = 7
 
 def loads_table(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
     """Return columns by name as a table with the types of the loads, in two chunks; None is null."""
-    types = {one.name: TYPES.get(one.kind) for one in PARTITION_LOADS}
+    types = {column.name: TYPES.get(column.kind) for column in PARTITION_LOADS}
     whole = pa.table({name: pa.array(column, types[name]) for name, column in columns.items()})
     return pa.concat_tables([whole.slice(0, FIRST_CHUNK_ROWS), whole.slice(FIRST_CHUNK_ROWS)])

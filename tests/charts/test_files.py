@@ -120,7 +120,7 @@ def test_the_dashboard_queries_existing_metrics() -> None:
     names = set(METRIC.findall(queries))
     of_operator = _names_of_operator()
     assert names - _names(ControllerMetrics().registry) - of_operator - _broker_metrics() == set()
-    assert {one for one in of_operator if one.startswith("steward_balance_")} <= names
+    assert {metric for metric in of_operator if metric.startswith("steward_balance_")} <= names
     assert len(dashboard["panels"]) == len({panel["id"] for panel in dashboard["panels"]})
 
 

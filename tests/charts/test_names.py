@@ -171,7 +171,7 @@ def test_service_accounts_have_names_and_annotations_of_the_values(chart: Chart,
         for item in resources
         if item["kind"] == "ServiceAccount" and "uninstall" not in item["metadata"]["name"]
     }
-    names = {one["name"] for one in accounts.values()} if create else set()
+    names = {account["name"] for account in accounts.values()} if create else set()
     assert created == dict.fromkeys({*names, "spark"}, ACCOUNT["annotations"])
     using = {
         pod["spec"]["serviceAccountName"]

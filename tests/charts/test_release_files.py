@@ -129,7 +129,9 @@ def test_an_image_is_built_for_two_architectures_from_files_that_reach_the_build
     assert target["platforms"] == list(PLATFORMS)
     assert target["args"] == {"SOURCE_DATE_EPOCH": str(COMMIT_TIME_S)}
     assert [path for path in copied if not (ROOT / path).exists()] == []
-    assert [path for path in copied if not any(path == one or path.startswith(f"{one}/") for one in let_through)] == []
+    assert [
+        path for path in copied if not any(path == root or path.startswith(f"{root}/") for root in let_through)
+    ] == []
 
 
 def test_checksums_are_in_the_format_of_sha256sum(tmp_path: Path) -> None:

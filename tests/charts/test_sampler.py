@@ -70,7 +70,7 @@ def test_secrets_are_mounted_as_files_that_others_cannot_read(chart: Chart) -> N
     pod = one(resources, "Deployment", NAME)["spec"]["template"]["spec"]
     options = {argument.partition("=")[0].removeprefix("--").replace("-", "_") for argument in arguments(resources)}
 
-    (volume,) = [one for one in pod["volumes"] if one["name"] == "brokers"]
+    (volume,) = [volume for volume in pod["volumes"] if volume["name"] == "brokers"]
     assert volume["secret"] == {"secretName": "kafka-user", "defaultMode": 0o440}
     assert "--broker-sasl-password-file=/etc/steward/brokers/password" in arguments(resources)
     assert "--broker-tls-ca=/etc/steward/brokers/ca.crt" in arguments(resources)

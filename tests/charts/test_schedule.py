@@ -111,7 +111,7 @@ def test_keys_of_object_storage_are_read_from_a_secret(chart: Chart) -> None:
     assert "--facts=s3a://bucket/steward/facts" in found["arguments"]
     assert "volumes" not in found
     for name in ("driver", "executor"):
-        references = {one["name"]: one["valueFrom"]["secretKeyRef"] for one in found[name]["env"]}
+        references = {variable["name"]: variable["valueFrom"]["secretKeyRef"] for variable in found[name]["env"]}
         assert references["AWS_SECRET_ACCESS_KEY"] == {"name": "object-storage", "key": "secret-key"}
     assert [item for item in resources if item["kind"] == "PersistentVolumeClaim"] == []
 

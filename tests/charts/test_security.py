@@ -28,7 +28,7 @@ def secured(**values: Any) -> dict[str, Any]:
 def environment(resources: list[Resource], workload: str) -> dict[str, str]:
     """Return the plain environment of the first container of a StatefulSet."""
     (container,) = one(resources, "StatefulSet", workload)["spec"]["template"]["spec"]["containers"]
-    return {one["name"]: one["value"] for one in container["env"] if "value" in one}
+    return {variable["name"]: variable["value"] for variable in container["env"] if "value" in variable}
 
 
 def arguments(resources: list[Resource], kind: str, workload: str) -> list[str]:

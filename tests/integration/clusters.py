@@ -66,7 +66,7 @@ async def alter_quota(address: str, entity: dict[str, str | None], key: str, val
     op = {"key": key, "value": value or 0.0, "remove": value is None}
     body = {"entries": [{"entity": named, "ops": [op]}], "validate_only": False}
     answer = await call(address, ApiKey.ALTER_CLIENT_QUOTAS, body)
-    assert [each["error_code"] for each in answer["entries"]] == [0], answer
+    assert [entry["error_code"] for entry in answer["entries"]] == [0], answer
 
 
 def metadata_by(held: Held, broker_id: int, topic: str) -> list[dict[str, Any]]:

@@ -122,14 +122,14 @@ def _written(now: Snapshot) -> Known:
 
 def _known(answer: dict[str, Any]) -> Known:
     return {
-        (topic["name"], one["partition_index"]): (
-            one["leader_id"],
-            one["leader_epoch"],
-            tuple(one["replica_nodes"]),
-            frozenset(one["isr_nodes"]),
+        (topic["name"], partition["partition_index"]): (
+            partition["leader_id"],
+            partition["leader_epoch"],
+            tuple(partition["replica_nodes"]),
+            frozenset(partition["isr_nodes"]),
         )
         for topic in answer["topics"]
-        for one in topic["partitions"]
+        for partition in topic["partitions"]
     }
 
 

@@ -21,7 +21,7 @@ def read(bootstrap: str, topic: str, count: int, **config: object) -> list[bytes
     consumer.assign([TopicPartition(topic, 0, 0)])
     try:
         found = consumer.consume(count, timeout=PATIENCE_S)
-        assert [each.error() for each in found] == [None] * len(found)
-        return [each.value() for each in found]
+        assert [record.error() for record in found] == [None] * len(found)
+        return [record.value() for record in found]
     finally:
         consumer.close()

@@ -45,7 +45,7 @@ class Mixed:
     def wait_until_known(self) -> None:
         """Wait until each broker knows the other one."""
         wait_until(
-            lambda: all({KAFKA, LIGHT} <= alive(each) for each in (self.kafka.address, self.light.address)),
+            lambda: all({KAFKA, LIGHT} <= alive(address) for address in (self.kafka.address, self.light.address)),
             timeout_s=PATIENCE_S,
             what="each broker knows the other one",
         )
@@ -68,15 +68,15 @@ class Mixed:
 
     def _wait(self, topic: str, is_reached, what: str) -> None:  # type: ignore[no-untyped-def]
         def is_known() -> bool:
-            live = [each for each in (self.kafka.address, self.light.address) if alive(each)]
-            return all(is_reached(self.states(topic, each)) for each in live)
+            live = [address for address in (self.kafka.address, self.light.address) if alive(address)]
+            return all(is_reached(self.states(topic, address)) for address in live)
 
         wait_until(is_known, timeout_s=PATIENCE_S, what=what)
 
     def states(self, topic: str, address: str) -> Mapping[int, tuple[int, set[int]]]:
         """Return leader and ISR of each partition, as one broker has them."""
         found = self.admin(address).list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
-        return {number: (each.leader, set(each.isrs)) for number, each in found.items()}
+        return {number: (state.leader, set(state.isrs)) for number, state in found.items()}
 
 
 RACKS = {KAFKA: "a", LIGHT: "b"}

@@ -90,7 +90,7 @@ async def known(connection: Connection) -> set[tuple[str, int]]:
     """The patterns of the ACLs that a node knows."""
     answer = await connection.call(ApiKey.DESCRIBE_ACLS, every_acl())
     assert answer["error_code"] == 0, answer
-    return {(each["resource_name"], each["pattern_type"]) for each in answer["resources"]}
+    return {(resource["resource_name"], resource["pattern_type"]) for resource in answer["resources"]}
 
 
 async def until_known(connection: Connection, expected: set[tuple[str, int]]) -> None:
@@ -103,7 +103,7 @@ async def create(connection: Connection, *topics: str) -> None:
     """Create topics."""
     new = [{"name": topic, "num_partitions": 1, "replication_factor": 1} for topic in topics]
     answer = await connection.call(ApiKey.CREATE_TOPICS, {"topics": new, "timeout_ms": int(PATIENCE_S * 1000)})
-    assert {each["error_code"] for each in answer["topics"]} == {0}
+    assert {topic["error_code"] for topic in answer["topics"]} == {0}
 
 
 async def deleted(connection: Connection, topic: str) -> int:
@@ -115,7 +115,7 @@ async def deleted(connection: Connection, topic: str) -> int:
 
 async def shown(connection: Connection) -> set[str]:
     """The topics that the node lists for this test's user, who is not alice."""
-    return {each["name"] for each in (await connection.call(ApiKey.METADATA, {"topics": None}))["topics"]}
+    return {topic["name"] for topic in (await connection.call(ApiKey.METADATA, {"topics": None}))["topics"]}
 
 
 async def test_each_enforces_the_acls_that_the_other_writes(
@@ -130,22 +130,22 @@ async def test_each_enforces_the_acls_that_the_other_writes(
     await create(controller, "open", *guarded_by_them)
 
     made = await controller.call(ApiKey.CREATE_ACLS, {"creations": both})
-    assert [each["error_code"] for each in made["results"]] == [0, 0]
+    assert [result["error_code"] for result in made["results"]] == [0, 0]
     await until_known(broker, patterns)
     assert await shown(controller) == {"open"}
     for name in guarded_by_them:
         assert await deleted(controller, name) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
     deleted_acls = await broker.call(ApiKey.DELETE_ACLS, {"filters": [every_acl()]})
-    assert [len(each["matching_acls"]) for each in deleted_acls["filter_results"]] == [2]
+    assert [len(result["matching_acls"]) for result in deleted_acls["filter_results"]] == [2]
     await until_known(controller, set())
     assert await shown(controller) == {"open", *guarded_by_them}
 
     again = await broker.call(ApiKey.CREATE_ACLS, {"creations": both})
-    assert [each["error_code"] for each in again["results"]] == [0, 0]
+    assert [result["error_code"] for result in again["results"]] == [0, 0]
     await until_known(controller, patterns)
     assert await shown(controller) == {"open"}
     cleared = await controller.call(ApiKey.DELETE_ACLS, {"filters": [every_acl()]})
-    assert [len(each["matching_acls"]) for each in cleared["filter_results"]] == [2]
+    assert [len(result["matching_acls"]) for result in cleared["filter_results"]] == [2]
     await until_known(broker, set())
     assert await deleted(controller, "secret") == ErrorCode.NONE

@@ -64,7 +64,7 @@ async def test_groups_and_transactions_are_listed_by_their_coordinators_only(use
     assert (transactions[0]["error_code"], transactions[0]["transaction_states"]) == (ErrorCode.NONE, [])
     listed = Counter(group["group_id"] for answer in groups for group in answer["groups"])
     assert {name: listed[name] for name in NAMES} == dict.fromkeys(NAMES, 1)
-    found = Counter(one["transactional_id"] for answer in transactions for one in answer["transaction_states"])
+    found = Counter(state["transactional_id"] for answer in transactions for state in answer["transaction_states"])
     assert {name: found[name] for name in NAMES} == dict.fromkeys(NAMES, 1)
 
 
@@ -173,7 +173,7 @@ async def topic_error(held: Held, broker_id: int, topic: str) -> int:
     body = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
     answer = await call(held.cluster.broker(broker_id).address(), ApiKey.METADATA, body)
     (found,) = answer["topics"]
-    return next((code for each in (found, *found["partitions"]) if (code := each["error_code"])), ErrorCode.NONE)
+    return next((code for entry in (found, *found["partitions"]) if (code := entry["error_code"])), ErrorCode.NONE)
 
 
 async def test_every_live_broker_knows_a_topic_when_its_creation_is_answered(used: Held) -> None:

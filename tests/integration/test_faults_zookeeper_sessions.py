@@ -178,8 +178,8 @@ def test_a_restart_of_zookeeper_that_loses_every_session_loses_nothing(held: Sta
     with Traffic(held.cluster.bootstrap(), WITNESS) as traffic:
         with held.with_running_moves("lost") as targets:
             held.cluster.zookeeper.restart()
-            for one in (session, *others.values()):
-                end_session(held.cluster.zookeeper.port, one)
+            for session_ in (session, *others.values()):
+                end_session(held.cluster.zookeeper.port, session_)
             wait_until(
                 lambda: have_new_sessions(held, others),
                 timeout_s=2 * PATIENCE_S,

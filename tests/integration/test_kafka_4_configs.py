@@ -144,20 +144,21 @@ def place_of(result: Body) -> tuple[int, str, str]:
 def is_too_early(altered: Iterable[Body]) -> bool:
     """Whether the controller is not active yet, or not registered."""
     return any(
-        each["error_code"] == 41 or (each["error_code"] == 102 and each["resource_name"] != "9") for each in altered
+        result["error_code"] == 41 or (result["error_code"] == 102 and result["resource_name"] != "9")
+        for result in altered
     )
 
 
 def has_changes(described: Iterable[Body]) -> bool:
     """Whether the node has applied the changes, which it does after the controller has answered them; Kafka's sources come before values."""
     own = next(result for result in described if result["resource_name"] == str(NODE_ID))
-    values = {each["name"]: each["value"] for each in own["configs"]}
+    values = {config["name"]: config["value"] for config in own["configs"]}
     return (values["max.connections"], values["max.connections.per.ip"]) == ("500", "70")
 
 
 def by_name(result: Body) -> Mapping[str, Any]:
     """Return the configs of a resource by name, without those of its place."""
-    return {each["name"]: each for each in result["configs"] if each["name"] not in PLACES}
+    return {config["name"]: config for config in result["configs"] if config["name"] not in PLACES}
 
 
 @pytest.mark.shows("F65")

@@ -72,7 +72,7 @@ def test_a_broker_and_tools_log_in_by_scram_and_change_acls_users_and_features(t
 
     assert "ClusterAuthorizationException" in refused
     assert "Adding ACLs for resource" in created
-    assert [(each["user"], each["error_code"]) for each in added["results"]] == [("bob", 0)]
+    assert [(result["user"], result["error_code"]) for result in added["results"]] == [("bob", 0)]
     assert "it might delete metadata information" in tried
     assert "share.version was downgraded to 0" in downgraded
     assert "principal=User:bob" in acls

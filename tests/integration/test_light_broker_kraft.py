@@ -189,7 +189,7 @@ def add_replica(one: Mixed, topic: str, replicas: list[int]) -> None:
     partition = {"partition_index": 0, "replicas": replicas}
     body = {"timeout_ms": 10_000, "topics": [{"name": topic, "partitions": [partition]}]}
     answer = asyncio.run(call(one.light.address, ApiKey.ALTER_PARTITION_REASSIGNMENTS, body))
-    assert [each["error_code"] for each in answer["responses"][0]["partitions"]] == [0], answer
+    assert [partition["error_code"] for partition in answer["responses"][0]["partitions"]] == [0], answer
 
 
 def bytes_of(one: Mixed, broker_id: int, topic: str) -> int:
@@ -254,7 +254,7 @@ def test_groups_have_their_coordinators_on_both_brokers(one: Mixed) -> None:
         consumer.commit(asynchronous=False)
         committed = consumer.committed([TopicPartition("grouped", 0)], timeout=PATIENCE_S)
         consumer.close()
-        assert ([each.value() for each in found], committed[0].offset) == (VALUES, len(VALUES))
+        assert ([record.value() for record in found], committed[0].offset) == (VALUES, len(VALUES))
 
 
 def test_a_deleted_topic_is_gone_from_a_light_broker(one: Mixed) -> None:

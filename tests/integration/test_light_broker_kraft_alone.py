@@ -106,7 +106,7 @@ def test_users_and_rights_come_from_the_metadata_and_requests_are_judged_as_thos
         finally:
             light.kill()
 
-    assert [each.mechanism.name for each in described.scram_credential_infos] == ["SCRAM_SHA_256"]
+    assert [credential.mechanism.name for credential in described.scram_credential_infos] == ["SCRAM_SHA_256"]
 
 
 def test_replicas_are_reported_in_their_directories_and_a_failed_one_takes_its_leaders_away() -> None:
@@ -120,7 +120,9 @@ def test_replicas_are_reported_in_their_directories_and_a_failed_one_takes_its_l
             def places() -> dict[int, UUID]:
                 topic = committed(cluster).topic("spread")
                 return (
-                    {} if topic is None else {number: each.directories[0] for number, each in topic.partitions.items()}
+                    {}
+                    if topic is None
+                    else {number: partition.directories[0] for number, partition in topic.partitions.items()}
                 )
 
             def actual() -> dict[int, UUID]:
@@ -145,7 +147,7 @@ def test_replicas_are_reported_in_their_directories_and_a_failed_one_takes_its_l
             def leaderless() -> set[int]:
                 topic = committed(cluster).topic("spread")
                 assert topic is not None
-                return {number for number, each in topic.partitions.items() if each.leader < 0}
+                return {number for number, partition in topic.partitions.items() if partition.leader < 0}
 
             wait_until(lambda: leaderless() == lost, timeout_s=PATIENCE_S, what="the lost partitions have no leader")
         finally:

@@ -176,15 +176,15 @@ def test_a_request_for_the_controller_is_refused_by_a_light_broker(one: Mixed) -
 
     answer = asyncio.run(call(one.light.address(), ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": 1000}))
 
-    assert [each["error_code"] for each in answer["topics"]] == [ErrorCode.NOT_CONTROLLER]
+    assert [topic["error_code"] for topic in answer["topics"]] == [ErrorCode.NOT_CONTROLLER]
 
 
 def test_only_the_listener_of_brokers_serves_the_controller(one: Mixed) -> None:
     """ApiVersions of the clients' listener does not list the controller's requests."""
     shown = {
         listener: {
-            each["api_key"]
-            for each in asyncio.run(call(one.light.address(listener), ApiKey.API_VERSIONS, SOFTWARE))["api_keys"]
+            api["api_key"]
+            for api in asyncio.run(call(one.light.address(listener), ApiKey.API_VERSIONS, SOFTWARE))["api_keys"]
         }
         for listener in (INTERNAL, CLIENT)
     }
@@ -297,7 +297,7 @@ def test_groups_have_their_coordinators_on_both_brokers(one: Mixed) -> None:
         consumer.commit(asynchronous=False)
         committed = consumer.committed([TopicPartition("grouped", 0)], timeout=PATIENCE_S)
         consumer.close()
-        assert ([each.value() for each in found], committed[0].offset) == (VALUES, len(VALUES))
+        assert ([record.value() for record in found], committed[0].offset) == (VALUES, len(VALUES))
         request = {"key_type": 0, "coordinator_keys": [group]}
         answer = asyncio.run(call(bootstrap, ApiKey.FIND_COORDINATOR, request))
         coordinators.add(answer["coordinators"][0]["node_id"])

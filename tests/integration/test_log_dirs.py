@@ -64,12 +64,14 @@ def lost(broker: KafkaBroker, folder: Path) -> Iterator[None]:
 
 def partitions_in(folder: Path, topic: str) -> set[int]:
     """List the partitions of a topic in a log directory."""
-    return {int(one.name.rpartition("-")[2]) for one in folder.glob(f"{topic}-?")}
+    return {int(path.name.rpartition("-")[2]) for path in folder.glob(f"{topic}-?")}
 
 
 def offline_replicas(held: Held, broker_id: int, topic: str) -> dict[int, list[int]]:
     """Ask a broker for the offline replicas, by partition."""
-    return {one["partition_index"]: one["offline_replicas"] for one in metadata_by(held, broker_id, topic)}
+    return {
+        partition["partition_index"]: partition["offline_replicas"] for partition in metadata_by(held, broker_id, topic)
+    }
 
 
 def wait_until_led_by_others(held: Held, topic: str, victim: int, partitions: set[int]) -> float:
@@ -99,7 +101,7 @@ def test_a_lost_log_directory_affects_only_its_replicas_and_they_come_back(held:
     lost_partitions, kept = partitions_in(folder, "spread"), {*range(6)} - partitions_in(folder, "spread")
     expected = {partition: [victim] if partition in lost_partitions else [] for partition in range(6)}
     assert partitions_in(folder, DELETED)
-    epoch, witness = controller_epoch(held), next(one for one in held.cluster.brokers if one != victim)
+    epoch, witness = controller_epoch(held), next(broker for broker in held.cluster.brokers if broker != victim)
 
     with Traffic(held.cluster.bootstrap(), "spread", consume=False) as traffic:
         with lost(broker, folder):
@@ -133,8 +135,8 @@ def test_a_lost_log_directory_affects_only_its_replicas_and_they_come_back(held:
     assert DELETED not in held.topics()
     assert [
         data_folder
-        for each in held.cluster.brokers.values()
-        for data_folder in each.data_folders
+        for broker in held.cluster.brokers.values()
+        for data_folder in broker.data_folders
         if partitions_in(data_folder, DELETED)
     ] == []
     assert {partition: [] for partition in range(6)} == offline_replicas(held, witness, "spread")

@@ -160,7 +160,7 @@ def test_features_are_finalized_under_the_same_epoch(pair: Pair) -> None:
     steward, native = pair.both(ApiKey.API_VERSIONS, body)
     broker = asyncio.run(call(pair.steward.broker(1).address(), ApiKey.API_VERSIONS, body))
 
-    assert [one["finalized_features_epoch"] for one in (steward, native, broker)] == [0, 0, 0]
+    assert [answer["finalized_features_epoch"] for answer in (steward, native, broker)] == [0, 0, 0]
     znodes = [cluster.zookeeper.read(f"{cluster.chroot}/feature") for cluster in (pair.steward, pair.native)]
     assert json.loads(znodes[0] or "") == json.loads(znodes[1] or "")
 
@@ -171,7 +171,7 @@ def test_kafka_topics_describes_as_with_a_native_controller(pair: Pair) -> None:
     Java's client uses DescribeTopicPartitions if the node that it asks offers this, and Metadata otherwise (KIP-966).
     """
     software = {"client_software_name": "tests", "client_software_version": "1"}
-    offered = [{one["api_key"] for one in answer["api_keys"]} for answer in pair.both(ApiKey.API_VERSIONS, software)]
+    offered = [{api["api_key"] for api in answer["api_keys"]} for answer in pair.both(ApiKey.API_VERSIONS, software)]
     assert [ApiKey.DESCRIBE_TOPIC_PARTITIONS in keys for keys in offered] == [False, False]
     outputs = [
         kafka_tools.kafka_topics("--bootstrap-server", address, "--describe", "--topic", "old").stdout

@@ -35,7 +35,7 @@ def isr_known_to_the_controller(held: Held, topic: str) -> list[set[int]]:
     """Ask the controller for the ISR of each partition, as it has it in memory."""
     answer = http_get(held.controller.metrics_port, f"/state?topic={topic}")
     assert answer is not None
-    return [set(one["isr"]) for one in json.loads(answer.body)["partitions"]]
+    return [set(partition["isr"]) for partition in json.loads(answer.body)["partitions"]]
 
 
 def is_move_requested(held: Held, topic: str, replicas: list[int]) -> bool:
@@ -81,7 +81,7 @@ def test_isrs_that_brokers_write_are_read_and_sent_to_brokers(old: Held) -> None
             )
             wait_until(
                 lambda: all(
-                    without == [set(one["isr_nodes"]) for one in metadata_by(old, broker, "shrunk")]
+                    without == [set(partition["isr_nodes"]) for partition in metadata_by(old, broker, "shrunk")]
                     for broker in (1, 2)
                 ),
                 timeout_s=PATIENCE_S,

@@ -188,7 +188,7 @@ async def test_replicas_move_between_the_directories_of_a_broker_and_back(
     await asyncio.to_thread(stock.fill, "uneven", 80)
     partitions = [Partition("uneven", index) for index in range(4)]
     assert await admin.move_log_dirs({1: dict.fromkeys(partitions, first)}) == {}
-    await dirs_when(admin, partitions, lambda held: all(one == ReplicaDir(first) for one in held))
+    await dirs_when(admin, partitions, lambda held: all(replica == ReplicaDir(first) for replica in held))
     goal = {"balanceLogDirs": True, "topics": ["uneven"]}
 
     def applied(name: str, **spec: object) -> None:
@@ -205,17 +205,17 @@ async def test_replicas_move_between_the_directories_of_a_broker_and_back(
         await asyncio.to_thread(wait_for_reason, name, "False", "ApprovalRequired")
         await asyncio.to_thread(applied, name, **throttle)
         if throttle:
-            await dirs_when(admin, partitions, lambda held: any(one.future == second for one in held))
+            await dirs_when(admin, partitions, lambda held: any(replica.future == second for replica in held))
             assert stock.broker_config(1, LOG_DIRS_RATE) == "1000"
             await asyncio.to_thread(applied, name, **throttle, action="Cancel")
             await asyncio.to_thread(wait_for_reason, name, "False", "Cancelled")
-            await dirs_when(admin, partitions, lambda held: all(one == ReplicaDir(first) for one in held))
+            await dirs_when(admin, partitions, lambda held: all(replica == ReplicaDir(first) for replica in held))
             assert stock.broker_config(1, LOG_DIRS_RATE) is None
     await asyncio.to_thread(wait_for_reason, "even-dirs", "True", "Completed")
-    await dirs_when(admin, partitions, lambda held: any(one == ReplicaDir(second) for one in held))
+    await dirs_when(admin, partitions, lambda held: any(replica == ReplicaDir(second) for replica in held))
     await asyncio.to_thread(applied, "even-dirs", action="Rollback")
     await asyncio.to_thread(wait_for_reason, "even-dirs", "True", "RolledBack")
-    await dirs_when(admin, partitions, lambda held: all(one == ReplicaDir(first) for one in held))
+    await dirs_when(admin, partitions, lambda held: all(replica == ReplicaDir(first) for replica in held))
 
 
 @pytest.mark.shows("F44", "F45")

@@ -79,7 +79,8 @@ def broker_settings(authority: Authority) -> dict[str, str]:
     password = PASSWORDS["broker"].replace('"', '\\\\"').replace("ü", "\\u00fc")
     login = f'{LOGIN} username="broker" password="{password}";'
     logins = {
-        f"listener.name.{each.lower()}.{MECHANISM.lower()}.sasl.jaas.config": login for each in (INTERNAL, CLIENT)
+        f"listener.name.{listener.lower()}.{MECHANISM.lower()}.sasl.jaas.config": login
+        for listener in (INTERNAL, CLIENT)
     }
     return {
         "listener.security.protocol.map": f"{INTERNAL}:SASL_SSL,{CLIENT}:SASL_SSL",
@@ -150,7 +151,7 @@ def test_users_are_created_and_can_use_the_cluster_through_the_controller(secure
     made = admin.alter_user_scram_credentials([UserScramCredentialUpsertion("alice", info, b"hers")])
     made["alice"].result(PATIENCE_S)
     described = admin.describe_user_scram_credentials(["alice"])["alice"].result(PATIENCE_S)
-    assert [each.iterations for each in described.scram_credential_infos] == [8192]
+    assert [credential.iterations for credential in described.scram_credential_infos] == [8192]
 
     alice = secured.client("alice", "hers")
     wait_until(lambda: can_connect(alice), timeout_s=PATIENCE_S, what="a connection of alice")

@@ -52,7 +52,7 @@ class Competition:
                 acting is not None
                 and controller_epoch(Held(self.cluster, acting)) > before
                 and acting.metric(ACTIVE) == 1
-                and all(one.metric(ACTIVE) == 0 for one in self.others(acting) if one.process.running)
+                and all(other.metric(ACTIVE) == 0 for other in self.others(acting) if other.process.running)
             )
 
         wait_until(settled, timeout_s=PATIENCE_S, what="exactly one active Steward process under a new epoch")
@@ -74,10 +74,13 @@ def competition() -> Iterator[Competition]:
     """Two Steward processes and three brokers; leave all five running."""
     with lab_folder() as folder, kafka_cluster((1, 2, 3), start=False, chroot=CHROOT, folder=folder) as cluster:
         connect = cluster.zookeeper_connect
-        processes = {one: StewardController(connect, folder, controller_id=one, arguments=SHORT_SESSION) for one in IDS}
+        processes = {
+            controller_id: StewardController(connect, folder, controller_id=controller_id, arguments=SHORT_SESSION)
+            for controller_id in IDS
+        }
         try:
-            for one in processes.values():
-                one.launch()
+            for process in processes.values():
+                process.launch()
             cluster.start_brokers()
             competition = Competition(cluster, processes)
             held = competition.wait_until_held()
@@ -85,8 +88,8 @@ def competition() -> Iterator[Competition]:
             held.create(WATCHED, min_insync_replicas="2")
             yield competition
         finally:
-            for one in processes.values():
-                one.close()
+            for process in processes.values():
+                process.close()
 
 
 @contextmanager
@@ -117,7 +120,9 @@ def test_the_standby_takes_over_from_a_killed_controller_and_work_goes_on(compet
     with nothing_is_lost(competition.cluster):
         with throttled(before, "passed-on", 3):
             admin = KafkaAdminClient(bootstrap_servers=competition.cluster.bootstrap())
-            admin.alter_partition_reassignments({TopicPartition("passed-on", one): on for one, on in target.items()})
+            admin.alter_partition_reassignments(
+                {TopicPartition("passed-on", partition): on for partition, on in target.items()}
+            )
             admin.close()
             before.controller.kill()
             held = competition.wait_until_held()
@@ -138,8 +143,8 @@ def test_a_removed_controller_znode_causes_an_election(competition: Competition)
             competition.cluster.zookeeper.client.delete(f"{CHROOT}/controller")
             held = competition.wait_until_held()
             check_cluster(held, "the removal of /controller")
-            for one in competition.others(held.controller):
-                competition.wait_until_standby(one)
+            for other in competition.others(held.controller):
+                competition.wait_until_standby(other)
 
 
 def test_the_standby_takes_over_from_a_stopped_controller(competition: Competition) -> None:
@@ -159,8 +164,8 @@ def test_a_broker_takes_over_from_both_and_one_of_them_relieves_it(competition: 
     """C5, C6: kill -9 of both; a broker is active in the meantime and is relieved in exactly one step."""
     cluster = competition.cluster
     with nothing_is_lost(cluster):
-        for one in competition.processes.values():
-            one.kill()
+        for process in competition.processes.values():
+            process.kill()
         wait_until(lambda: cluster.controller_id() in cluster.brokers, timeout_s=PATIENCE_S, what="a native controller")
         native = Held(cluster, competition.processes[IDS[0]])
         stood_in = controller_epoch(native)
@@ -170,12 +175,12 @@ def test_a_broker_takes_over_from_both_and_one_of_them_relieves_it(competition: 
             what="brokers that know the native controller",
         )
         native.create("by-a-broker", partitions=1)
-        for one in competition.processes.values():
-            one.launch()
+        for process in competition.processes.values():
+            process.launch()
         held = competition.wait_until_held()
         check_cluster(held, "a broker's relief")
-    for one in competition.others(held.controller):
-        competition.wait_until_standby(one)
+    for other in competition.others(held.controller):
+        competition.wait_until_standby(other)
 
     assert competition.epochs[-2] < stood_in
     assert competition.epochs[-1] == stood_in + 1

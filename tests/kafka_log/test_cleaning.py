@@ -143,7 +143,7 @@ def test_the_same_records_of_the_same_segments_stay_as_with_kafkas_cleaner(
         (folder / "kafka").mkdir()
         answer = partition_judge.run(folder / "kafka" / "t-0", *steps, config=COMPACTED)
 
-        assert [{key: one[key] for key in one if key != "message"} for one in answer["results"]] == results
+        assert [{key: result[key] for key in result if key != "message"} for result in answer["results"]] == results
         assert comparable(answer) == state
         assert contents(folder / "steward" / "t-0") == contents(folder / "kafka" / "t-0")
 
@@ -166,7 +166,7 @@ def test_the_part_that_is_compacted_next_is_that_of_kafka(
         (folder / "kafka").mkdir()
         answer = partition_judge.run(folder / "kafka" / "t-0", *steps, config=config)
 
-        assert [{key: one[key] for key in one if key != "message"} for one in answer["results"]] == results
+        assert [{key: result[key] for key in result if key != "message"} for result in answer["results"]] == results
 
 
 def contents(folder: Path) -> dict[str, Any]:

@@ -65,8 +65,8 @@ def metadata_log(parent: Path, content: list[bytes]) -> Path:
     """Write a log of the quorum and return its folder."""
     folder = parent / "__cluster_metadata-0"
     log = MetadataLog(folder, SETTINGS)
-    for one in content:
-        log.append_as_follower(one, 100)
+    for batch_bytes in content:
+        log.append_as_follower(batch_bytes, 100)
     log.close()
     return folder
 
@@ -126,8 +126,8 @@ def test_kafka_reads_snapshots_of_steward(judge: LogJudge, folder: Path) -> None
 def test_kafka_finds_the_epochs_of_a_killed_voter_in_its_batches(judge: LogJudge, folder: Path) -> None:
     """B5. Those of the last segment are not in leader-epoch-checkpoint yet; Kafka's quorum also opens without a recovery point."""
     log = MetadataLog(folder / "__cluster_metadata-0", SETTINGS)
-    for one in batches(25):
-        log.append_as_follower(one, 100)
+    for appended in batches(25):
+        log.append_as_follower(appended, 100)
     killed = shutil.copytree(log.folder, folder / "killed" / "__cluster_metadata-0")
     log.close()
 

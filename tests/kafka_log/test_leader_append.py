@@ -123,7 +123,7 @@ def test_offsets_that_are_not_consecutive_are_renumbered() -> None:
     content = changed(content, LAST_DELTA_AT, struct.pack(">i", 2))
     (found,) = decode_batches(stored(lead(content)))
 
-    assert [one.offset for one in found.records] == [100, 101, 102]
+    assert [record.offset for record in found.records] == [100, 101, 102]
 
 
 def test_without_its_package_a_codec_passes_through_unless_its_records_must_be_read(
@@ -155,7 +155,7 @@ def test_hostile_records_are_refused_and_never_raise_anything_else(data: st.Data
     except RefusedAppendError:
         return
     (found,) = decode_batches(stored(appended))
-    assert [one.offset for one in found.records] == [100, 101, 102]
+    assert [record.offset for record in found.records] == [100, 101, 102]
 
 
 CODECS = st.sampled_from(list(Compression))
@@ -292,7 +292,7 @@ def assert_same(path: Path, content: bytes, *, is_packed: bool) -> None:
         assert path.read_bytes() == content
         return
     ours, kafkas = (
-        [(batch.header.attributes, batch.header.max_timestamp_ms, batch.records) for batch in decode_batches(one)]
-        for one in (content, path.read_bytes())
+        [(batch.header.attributes, batch.header.max_timestamp_ms, batch.records) for batch in decode_batches(log_bytes)]
+        for log_bytes in (content, path.read_bytes())
     )
     assert kafkas == ours

@@ -148,10 +148,11 @@ def test_the_log_answers_as_a_list_of_batches_does(steps: list[tuple[object, ...
         found, expected = both.log.epochs.entries[-1:], both.twin.epochs()[-1:]
         if not found and both.log.end_offset <= both.deleted_before:
             return  # The epochs of deleted records are gone, although their segment is still there.
-        assert [one.epoch for one in found] == [epoch for epoch, _ in expected]
+        assert [entry.epoch for entry in found] == [epoch for epoch, _ in expected]
         # The file of epochs keeps the deletion inside a segment, which the segment's start does not.
         assert all(
-            one.start_offset in {start, both.deleted_before} for one, (_, start) in zip(found, expected, strict=True)
+            entry.start_offset in {start, both.deleted_before}
+            for entry, (_, start) in zip(found, expected, strict=True)
         )
 
 

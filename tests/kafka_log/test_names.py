@@ -57,6 +57,6 @@ def test_a_deleted_snapshot_leaves_no_file(tmp_path: Path, *, is_renamed: bool) 
         path.rename(tmp_path / snapshot_name(snapshot, DELETED_CHECKPOINT_SUFFIX))
     delete_snapshot(tmp_path, snapshot)
 
-    assert [one.name for one in tmp_path.iterdir()] == (
+    assert [path.name for path in tmp_path.iterdir()] == (
         [snapshot_name(snapshot, DELETED_CHECKPOINT_SUFFIX)] if is_renamed else []
     )

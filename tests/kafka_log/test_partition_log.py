@@ -92,7 +92,7 @@ def test_a_log_answers_and_leaves_the_files_that_kafkas_does(
         (folder / "kafka").mkdir()
         answer = partition_judge.run(folder / "kafka" / "t-0", *steps, config=CONFIG)
 
-        assert [{key: one[key] for key in one if key != "message"} for one in answer["results"]] == results
+        assert [{key: result[key] for key in result if key != "message"} for result in answer["results"]] == results
         assert comparable(answer) == state
         # After a truncation Kafka counts the bytes between two index entries from the new end, and here from the last entry.
         without = INDEXES if any(name == "truncate" for name, *_ in steps) else frozenset()

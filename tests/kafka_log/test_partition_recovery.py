@@ -266,7 +266,7 @@ def test_kafka_opens_a_folder_that_steward_closed_and_the_other_way_round(
     session.log.close()
     answer = partition_judge.run(steward, *more, config=CONFIG, recovery_point=100, clean=True)
 
-    assert [{key: one[key] for key in one if key != "message"} for one in answer["results"]] == results
+    assert [{key: result[key] for key in result if key != "message"} for result in answer["results"]] == results
     assert [sorted(result) for result in results] == [["first_offset", "last_offset"]] * 2 + [["error"]]
     assert files(steward) == files(kafka)
 

@@ -98,7 +98,10 @@ def test_truncations_keep_the_epochs_of_the_offsets_that_stay(epochs: LeaderEpoc
     """For any epochs and offset."""
 
     def by_offset(some: LeaderEpochs, offsets: range) -> list[int | None]:
-        return [max((one.epoch for one in some.entries if one.start_offset <= each), default=None) for each in offsets]
+        return [
+            max((entry.epoch for entry in some.entries if entry.start_offset <= offset), default=None)
+            for offset in offsets
+        ]
 
     below, above = range(offset), range(offset, 600)
     assert by_offset(epochs.truncate_from_end(offset), below) == by_offset(epochs, below)

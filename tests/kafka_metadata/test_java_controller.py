@@ -158,7 +158,7 @@ async def succeeds(port: int, key: ApiKey, body: Mapping[str, Any]) -> bool:
 def codes_of(answer: Any) -> set[int]:
     """Return all error codes in an answer."""
     if isinstance(answer, list):
-        return {code for one in answer for code in codes_of(one)}
+        return {code for element in answer for code in codes_of(element)}
     if not isinstance(answer, dict):
         return set()
     own = {answer["error_code"]} if "error_code" in answer else set()

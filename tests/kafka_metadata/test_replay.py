@@ -79,7 +79,9 @@ def test_eligible_leader_replicas_are_cleared_where_there_are_any() -> None:
     second = replace(PARTITION, partition_id=1)
     after = image(TOPIC, PARTITION, second, elr, records.ClearElrRecord("")).topics[TOPIC_ID]
 
-    cleared = {number: (one.eligible_leader_replicas, one.partition_epoch) for number, one in after.partitions.items()}
+    cleared = {
+        number: (state.eligible_leader_replicas, state.partition_epoch) for number, state in after.partitions.items()
+    }
     assert cleared == {0: ((), 2), 1: ((), 0)}
 
 

@@ -32,7 +32,7 @@ BINDINGS = st.builds(
     Binding,
     st.builds(
         Pattern,
-        st.sampled_from([one for one in ResourceType if one > ResourceType.ANY]),
+        st.sampled_from([resource_type for resource_type in ResourceType if resource_type > ResourceType.ANY]),
         st.text(min_size=1, max_size=5),
         st.sampled_from([PatternType.LITERAL, PatternType.PREFIXED]),
     ),
@@ -40,7 +40,7 @@ BINDINGS = st.builds(
         Entry,
         st.just("User:alice"),
         st.sampled_from(["*", "::1"]),
-        st.sampled_from([one for one in Operation if one > Operation.ANY]),
+        st.sampled_from([operation for operation in Operation if operation > Operation.ANY]),
         st.sampled_from([Permission.ALLOW, Permission.DENY]),
     ),
 )

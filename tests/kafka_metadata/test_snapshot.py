@@ -50,7 +50,8 @@ def test_records_are_in_the_order_of_kafkas_images(log: list[MetadataRecord]) ->
     """metadata.version is the first record."""
     found = list(snapshot_records(replay(MetadataImage(), log)))
     sections = [
-        ORDER.index(records.TopicRecord if isinstance(one, records.PartitionRecord) else type(one)) for one in found
+        ORDER.index(records.TopicRecord if isinstance(record, records.PartitionRecord) else type(record))
+        for record in found
     ]
 
     assert sections == sorted(sections)

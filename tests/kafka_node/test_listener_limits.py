@@ -19,7 +19,7 @@ def limits(values: dict[str, str], *listeners: str) -> ListenerLimits:
 
 def rates(found: ListenerLimits) -> dict[str, float]:
     """Return connections a second by listener."""
-    return {name: each.max_connection_creation_rate for name, each in found.by_listener.items()}
+    return {name: limits.max_connection_creation_rate for name, limits in found.by_listener.items()}
 
 
 def test_a_listener_has_kafkas_defaults() -> None:
@@ -36,7 +36,7 @@ def test_a_listener_has_its_own_limits_or_those_of_the_broker() -> None:
     found = limits({"max.connection.creation.rate": "20", "max.connections": "30", **own}, "CLIENT", "BROKER")
 
     assert rates(found) == {"CLIENT": 5, "BROKER": 20}
-    assert {name: each.max_connections for name, each in found.by_listener.items()} == {"CLIENT": 7, "BROKER": 30}
+    assert {name: limits.max_connections for name, limits in found.by_listener.items()} == {"CLIENT": 7, "BROKER": 30}
     assert (found.quotas.creation_rate.limit, found.quotas.max_connections) == (20, 30)
 
 

@@ -22,10 +22,10 @@ ABOVE, LOGGER = "levels", "levels.of.a.test"
 def loggers() -> Iterator[None]:
     """A logger below another one; the levels of both and of root are as before at the end."""
     found = [logging.root, logging.getLogger(ABOVE), logging.getLogger(LOGGER)]
-    before = [one.level for one in found]
+    before = [logger.level for logger in found]
     yield
-    for one, level in zip(found, before, strict=True):
-        one.setLevel(level)
+    for logger, level in zip(found, before, strict=True):
+        logger.setLevel(level)
 
 
 def change(name: str = LOGGER, value: str | None = "DEBUG", operation: int = AlterOperation.SET) -> Body:

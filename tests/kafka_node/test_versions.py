@@ -27,7 +27,7 @@ def test_version_is_shared_if_every_broker_supports_it(every: list[dict[int, tup
     found = shared([BrokerVersions(ranges) for ranges in every]).ranges
     for key in range(6):
         for version in range(10):
-            by_all = all(key in one and one[key][0] <= version <= one[key][1] for one in every)
+            by_all = all(key in ranges and ranges[key][0] <= version <= ranges[key][1] for ranges in every)
             assert by_all == (key in found and found[key][0] <= version <= found[key][1])
 
 

@@ -197,11 +197,19 @@ class FakeBrokers:
         copied = {name: int(logs[name] * _share_of(future)) for name, future in futures.items()}
         return tuple(
             DirectoryLogs(
-                one,
-                {name: size for name, size in logs.items() if self.dir_of(broker, name) == one.path and one.online},
-                {name: copied[name] for name, future in futures.items() if future.path == one.path and one.online},
+                log_dir,
+                {
+                    name: size
+                    for name, size in logs.items()
+                    if self.dir_of(broker, name) == log_dir.path and log_dir.online
+                },
+                {
+                    name: copied[name]
+                    for name, future in futures.items()
+                    if future.path == log_dir.path and log_dir.online
+                },
             )
-            for one in self.log_dirs.get(broker, (LogDir("/data"),))
+            for log_dir in self.log_dirs.get(broker, (LogDir("/data"),))
         )
 
     def _move_log_dir(self, broker: int, partition: Partition, path: str) -> Failure | None:
@@ -210,7 +218,7 @@ class FakeBrokers:
             return _away(broker)
         if partition in self.refuse_partitions:
             return self.refuse_partitions[partition]
-        directory = next((one for one in self.log_dirs[broker] if one.path == path), None)
+        directory = next((log_dir for log_dir in self.log_dirs[broker] if log_dir.path == path), None)
         if directory is None:
             return Failure(57, "LOG_DIR_NOT_FOUND", f"The log dir {path} is not found in the broker config.")
         if not directory.online:

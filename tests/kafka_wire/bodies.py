@@ -125,5 +125,5 @@ def _complete_value(field: Field, version: int, body: Body) -> Any:
     if field.kind != "struct" or value is None:
         return value
     if field.is_array:
-        return [complete(field.fields, version, one) for one in value]
+        return [complete(field.fields, version, element) for element in value]
     return complete(field.fields, version, value)

@@ -65,15 +65,15 @@ def sliced(key: ApiKey, version: int, path: tuple[str, ...], frame: bytes, **opt
 
 def joined(bodies: list[codec.Body], path: tuple[str, ...]) -> codec.Body:
     """Join slices."""
-    elements = [copy.deepcopy(one) for body in bodies for one in body[path[0]]]
+    elements = [copy.deepcopy(element) for body in bodies for element in body[path[0]]]
     if len(path) > 1:
         whole: list[codec.Body] = []
-        for one in elements:
-            around = {key: value for key, value in one.items() if key != path[1]}
+        for element in elements:
+            around = {key: value for key, value in element.items() if key != path[1]}
             if whole and around == {key: value for key, value in whole[-1].items() if key != path[1]}:
-                whole[-1][path[1]] += one[path[1]]
+                whole[-1][path[1]] += element[path[1]]
             else:
-                whole.append(one)
+                whole.append(element)
         elements = whole
     return {**bodies[0], path[0]: elements}
 

@@ -14,7 +14,9 @@ from tests.effort import examples
 from tests.kafka_wire.bodies import UNLIMITED, Body, for_bodies, messages_of_apis, versions_of
 
 # Lengths and counts that an attacker would choose: the largest, the smallest, an endless one.
-NASTY = [bytes.fromhex(one) for one in ("7fffffff", "80000000", "ffffffff0f", "ffffffffff", "7fff", "8000", "ff", "00")]
+NASTY = [
+    bytes.fromhex(digits) for digits in ("7fffffff", "80000000", "ffffffff0f", "ffffffffff", "7fff", "8000", "ff", "00")
+]
 
 MUTATIONS = 8
 """Mutants of each body, from a random generator that is seeded with the body's bytes."""

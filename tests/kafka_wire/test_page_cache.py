@@ -25,7 +25,7 @@ def descriptor(tmp_path: Path) -> int:
 
 def test_what_was_written_is_cached(descriptor: int) -> None:
     """Also a range that begins and ends within pages."""
-    found = [page_cache.is_cached(descriptor, *each) for each in [(0, SIZE), (4_095, 2), (5, 10), (SIZE - 1, 1)]]
+    found = [page_cache.is_cached(descriptor, *part) for part in [(0, SIZE), (4_095, 2), (5, 10), (SIZE - 1, 1)]]
 
     assert found == [IS_KNOWN] * 4
 

@@ -45,12 +45,14 @@ def test_a_batch_has_exactly_these_bytes() -> None:
 def test_batches_are_decoded_in_order(batches: list[tuple[tuple[Record, ...], dict[str, Any]]], gzip: bool) -> None:
     """Consecutive batches, as Fetch returns them, with all header fields."""
     compression = Compression.GZIP if gzip else Compression.NONE
-    encoded = [wire.encode_batch(one, compression=compression, **producer) for one, producer in batches]
+    encoded = [
+        wire.encode_batch(batch_records, compression=compression, **producer) for batch_records, producer in batches
+    ]
     read = list(wire.decode_batches(b"".join(encoded)))
 
-    assert [one for one, _ in batches] == [batch.records for batch in read]
-    assert [len(one) for one in encoded] == [batch.header.size_bytes for batch in read]
-    assert [one[-1].offset for one, _ in batches] == [batch.header.last_offset for batch in read]
+    assert [batch_records for batch_records, _ in batches] == [batch.records for batch in read]
+    assert [len(batch_bytes) for batch_bytes in encoded] == [batch.header.size_bytes for batch in read]
+    assert [batch_records[-1].offset for batch_records, _ in batches] == [batch.header.last_offset for batch in read]
     for (_, producer), batch in zip(batches, read, strict=True):
         for name, value in producer.items():
             assert value == getattr(batch.header, name)

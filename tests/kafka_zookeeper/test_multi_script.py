@@ -35,7 +35,7 @@ def _operation(line: str) -> Operation:
 def _described(result: MultiResult) -> list[str]:
     match result:
         case Committed(results):
-            return ["committed " + " ".join("-" if each is None else str(each) for each in results)]
+            return ["committed " + " ".join("-" if result is None else str(result) for result in results)]
         case Refused(index, reason, _):
             return [f"refused {index} {reason.value}"]
         case _:

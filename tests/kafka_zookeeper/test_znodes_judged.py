@@ -64,7 +64,7 @@ def _topic_partitions(found: tuple[TopicPartition, ...]) -> list[str]:
 
 def _assignment(found: TopicAssignment) -> list[Any]:
     parts = {
-        str(partition): [list(each.get(partition, ())) for each in (found.replicas, found.adding, found.removing)]
+        str(partition): [list(of_kind.get(partition, ())) for of_kind in (found.replicas, found.adding, found.removing)]
         for partition in found.replicas
     }
     return ["" if found.topic_id is None else formats.encode_topic_id(found.topic_id), parts]
@@ -75,7 +75,8 @@ def _registration(found: BrokerRegistration) -> list[Any]:
         [endpoint.listener, endpoint.host, endpoint.port, endpoint.security_protocol] for endpoint in found.endpoints
     ]
     features = {
-        name: {"min_version": each.lowest, "max_version": each.highest} for name, each in found.features.items()
+        name: {"min_version": feature.lowest, "max_version": feature.highest}
+        for name, feature in found.features.items()
     }
     return [endpoints, found.rack or "", found.jmx_port, found.version, features]
 
@@ -83,12 +84,12 @@ def _registration(found: BrokerRegistration) -> list[Any]:
 def _acls(found: Iterable[AclEntry]) -> list[dict[str, str]]:
     return [
         {
-            "principal": each.principal,
-            "permissionType": each.permission,
-            "operation": each.operation,
-            "host": each.host,
+            "principal": entry.principal,
+            "permissionType": entry.permission,
+            "operation": entry.operation,
+            "host": entry.host,
         }
-        for each in sorted(found)
+        for entry in sorted(found)
     ]
 
 
@@ -163,7 +164,7 @@ def _mutated(chance: random.Random, value: Any) -> Any:
     if isinstance(value, dict) and value and chance.random() < 0.8:
         key = chance.choice(list(value))
         if chance.random() < 0.2:
-            return {other: each for other, each in value.items() if other != key}
+            return {other: element for other, element in value.items() if other != key}
         return {**value, chance.choice(["01", "extra", key, key, key]): _mutated(chance, value[key])}
     if isinstance(value, list) and value and chance.random() < 0.8:
         place = chance.randrange(len(value))

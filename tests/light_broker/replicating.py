@@ -308,5 +308,5 @@ async def replicating(
         yield cluster
     finally:
         running, controller.brokers = list(controller.brokers.values()), {}
-        for each in running:
-            await each.stop()
+        for process in running:
+            await process.stop()

@@ -57,7 +57,7 @@ async def create_topic(node: Node, name: str, partitions: int = 1) -> None:
     """Create a topic."""
     topic = {"name": name, "num_partitions": partitions, "replication_factor": 1, "assignments": [], "configs": []}
     answer = await node.call(ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": TIMEOUT_MS}, timeout_ms=TIMEOUT_MS)
-    assert [each["error_code"] for each in answer["topics"]] == [0]
+    assert [topic["error_code"] for topic in answer["topics"]] == [0]
 
 
 async def topics_of(node: Node, names: list[str] | None = None) -> Mapping[str, Body]:
@@ -66,4 +66,4 @@ async def topics_of(node: Node, names: list[str] | None = None) -> Mapping[str, 
     answer = await node.call(
         ApiKey.METADATA, {"topics": asked, "allow_auto_topic_creation": False}, timeout_ms=TIMEOUT_MS
     )
-    return {each["name"]: each for each in answer["topics"]}
+    return {topic["name"]: topic for topic in answer["topics"]}

@@ -109,7 +109,7 @@ async def configs_of(bootstrap: str, kind: int, name: str) -> dict[str, Any]:
     finally:
         await node.close()
     assert (result["error_code"], bool(result["configs"])) == (ErrorCode.NONE, True)
-    return {each["name"]: each for each in result["configs"]}
+    return {config["name"]: config for config in result["configs"]}
 
 
 async def described(node: Node, resource: dict[str, Any]) -> dict[str, Any]:
@@ -128,10 +128,10 @@ def test_configs_with_kafkas_defaults_are_described_as_by_kafka(
     """Names, values, types, sources, synonyms and documentation (ConfigHelper)."""
     judge = asyncio.run(configs_of(kraft_cluster.bootstrap().split(",")[0], kind, name))
     ours = asyncio.run(configs_of(broker.bootstrap, kind, name))
-    compared = [each for each, config in judge.items() if config["config_source"] == DEFAULT]
+    compared = [name for name, config in judge.items() if config["config_source"] == DEFAULT]
 
     assert set(judge) ^ set(ours) == set()
-    assert {each: shown(ours[each]) for each in compared} == {each: shown(judge[each]) for each in compared}
+    assert {name: shown(ours[name]) for name in compared} == {name: shown(judge[name]) for name in compared}
     assert writable(ours) - writable(judge) == set()
 
 
@@ -164,8 +164,8 @@ async def refusals(bootstrap: str, names: list[str]) -> dict[tuple[str, str], tu
     finally:
         await node.close()
     found = {
-        each["name"]: (ErrorCode.of(each["error_code"]).name, each["error_message"] or None)
-        for each in answer["topics"]
+        topic["name"]: (ErrorCode.of(topic["error_code"]).name, topic["error_message"] or None)
+        for topic in answer["topics"]
     }
     return {case: found[f"validated-{number}"] for number, case in enumerate(cases)}
 

@@ -116,7 +116,7 @@ def test_kafka_python_produces_and_consumes(broker: LightBroker) -> None:
     partition = TopicPartition("kafka-python", 0)
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap, compression_type="gzip", acks="all")
     sent = [producer.send(partition.topic, str(number).encode()) for number in range(COUNT)]
-    offsets = [one.get(TIMEOUT_S).offset for one in sent]
+    offsets = [delivery.get(TIMEOUT_S).offset for delivery in sent]
     producer.close()
     consumer = KafkaConsumer(
         bootstrap_servers=broker.bootstrap,
@@ -184,7 +184,7 @@ async def test_aiokafka_produces_and_consumes(broker: LightBroker) -> None:
     async with asyncio.timeout(TIMEOUT_S):
         async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap, enable_idempotence=True) as producer:
             sent = [await producer.send(partition.topic, str(number).encode()) for number in range(COUNT)]
-            offsets = [(await one).offset for one in sent]
+            offsets = [(await delivery).offset for delivery in sent]
         async with AIOKafkaConsumer(bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest") as consumer:
             consumer.assign([partition])
             values = [int((await consumer.getone()).value) for _ in range(COUNT)]

@@ -235,9 +235,9 @@ def asked(connection: socket.socket, key: ApiKey, version: int, body: Body) -> B
 def compared(value: Any, name: str = "") -> Any:
     """Return a response without texts, with names of errors; users by name, since Kafka's order is that of a Java hash map."""
     if isinstance(value, dict):
-        return {key: compared(each, key) for key, each in value.items() if key not in LEFT_OUT}
+        return {key: compared(element, key) for key, element in value.items() if key not in LEFT_OUT}
     if isinstance(value, list):
-        rows = [compared(each) for each in value]
+        rows = [compared(element) for element in value]
         are_users = all(isinstance(row, dict) and "user" in row for row in rows)
         return sorted(rows, key=lambda row: row["user"]) if are_users else rows
     return ErrorCode.of(value).name if name.endswith("error_code") else value
@@ -250,7 +250,7 @@ def first_and_final(port: int) -> tuple[Any, Any]:
     with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as connection:
         (first,) = (topic,) = asked(connection, ApiKey.METADATA, 12, body)["topics"]
         deadline = time.monotonic() + TIMEOUT_S
-        while topic["error_code"] or any(each["error_code"] for each in topic["partitions"]):
+        while topic["error_code"] or any(partition["error_code"] for partition in topic["partitions"]):
             assert time.monotonic() < deadline, topic
             (topic,) = asked(connection, ApiKey.METADATA, 12, body)["topics"]
     return error_and_partition(first), error_and_partition(topic)
@@ -258,7 +258,9 @@ def first_and_final(port: int) -> tuple[Any, Any]:
 
 def error_and_partition(topic: Body) -> tuple[str, list[int]]:
     """Return the error of a topic, and the epochs of its partitions: their numbers and leaders depend on the cluster."""
-    return ErrorCode.of(topic["error_code"]).name, sorted({each["leader_epoch"] for each in topic["partitions"]})
+    return ErrorCode.of(topic["error_code"]).name, sorted(
+        {partition["leader_epoch"] for partition in topic["partitions"]}
+    )
 
 
 def test_a_topic_that_metadata_creates_is_described_at_once_here_and_later_by_kafka(

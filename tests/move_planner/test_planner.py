@@ -69,7 +69,9 @@ def outside(request: PlanRequest, plan: Plan, replicas: list[list[int]]) -> int:
     """Total distance of brokers that stay from their ranges."""
     held, figures = held_by(request, replicas), plan.resources[0]
     ends = zip(plan.ids.tolist(), figures.lower.tolist(), figures.upper.tolist(), plan.drained.tolist(), strict=True)
-    return sum(max(0, held[one] - upper, lower - held[one]) for one, lower, upper, drained in ends if not drained)
+    return sum(
+        max(0, held[broker] - upper, lower - held[broker]) for broker, lower, upper, drained in ends if not drained
+    )
 
 
 def racks_used(request: PlanRequest, row: list[int]) -> int:
@@ -162,7 +164,7 @@ def test_without_racks_second_replicas_in_a_rack_stay(request: PlanRequest) -> N
         not set(before[step.row]) <= staying or request.replication_factor not in {None, len(before[step.row])}
         for step in plan.steps()
     )
-    assert not any("rack" in one.why for one in plan.unreached)
+    assert not any("rack" in shortfall.why for shortfall in plan.unreached)
 
 
 @pytest.mark.shows("E10")
@@ -294,7 +296,7 @@ def test_brokers_are_drained_one_after_another() -> None:
 
     assert (held[3], held[7] > 0) == (0, True)
     assert 350 <= plan.copied_bytes <= 400
-    assert any(one.broker == 7 and "budget" in one.why for one in plan.unreached)
+    assert any(shortfall.broker == 7 and "budget" in shortfall.why for shortfall in plan.unreached)
 
 
 @pytest.mark.parametrize(
@@ -311,7 +313,7 @@ def test_brokers_are_drained_one_after_another() -> None:
 )
 def test_unreached_goals_are_listed_with_the_reason(request_: PlanRequest, message: str) -> None:
     """They are no exceptions: the message names what to change."""
-    assert any(message in one.why for one in plan_moves(request_).unreached)
+    assert any(message in shortfall.why for shortfall in plan_moves(request_).unreached)
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,8 @@ def outside(request: MeasuredRequest, replicas: Lists) -> float:
     """Total distance of brokers from their ranges, in parts of their targets."""
     held = loads(request, replicas)
     apart = [
-        (max(0, held[name, one] - high) + max(0, low - held[name, one])) / max(1.0, target)
-        for name, one, low, high, target in ends(request)
+        (max(0, held[name, broker] - high) + max(0, low - held[name, broker])) / max(1.0, target)
+        for name, broker, low, high, target in ends(request)
     ]
     return sum(apart)
 
@@ -271,16 +271,20 @@ def test_no_complete_assignment_copies_less_than_the_bound(request: MeasuredRequ
         others = set(takers) | set(old) & request.excluded_brokers
         lists = itertools.permutations(sorted(others), len(old))
         kept = set(old) & request.excluded_brokers
-        found = [one for one in lists if kept <= set(one) and all((one[0] == b) == (old[0] == b) for b in kept)]
+        found = [
+            brokers
+            for brokers in lists
+            if kept <= set(brokers) and all((brokers[0] == b) == (old[0] == b) for b in kept)
+        ]
         return found or [tuple(old)]
 
     staying = {request.brokers[broker] for broker in request.brokers.keys() - request.drained}
     for replicas in itertools.product(*map(choices, range(len(before)))):
         lists = [list(replica) for replica in replicas]
-        drained = all(excluded(request)[row] or not request.drained & set(one) for row, one in enumerate(lists))
+        drained = all(excluded(request)[row] or not request.drained & set(brokers) for row, brokers in enumerate(lists))
         racked = None in staying or all(
-            excluded(request)[row] or len({request.brokers[b] for b in one}) >= min(len(staying), len(one))
-            for row, one in enumerate(lists)
+            excluded(request)[row] or len({request.brokers[b] for b in brokers}) >= min(len(staying), len(brokers))
+            for row, brokers in enumerate(lists)
         )
         if drained and racked and outside(request, lists) == 0:
             assert bound <= copied(request, lists)

@@ -64,7 +64,7 @@ class Checks:
         """Expect nothing of what a disk had that was lost."""
         self._stored_epochs.pop(host.id, None)
         self._acknowledged.pop(host.id, None)
-        self._votes = {key: one for key, one in self._votes.items() if key[0].id != host.id}
+        self._votes = {key: vote for key, vote in self._votes.items() if key[0].id != host.id}
 
     def crashed(self, host: "Host") -> None:
         """Nothing durable is lost: the disk itself checks its crash."""
@@ -77,7 +77,7 @@ class Checks:
             # A wiped leader hears of itself as the leader of an epoch that it has forgotten.
             assert not isinstance(notice, results.Violation) or host.id == self._cluster.wiped, (host.id, notice)
         if isinstance(before.state, Leader) and before.epoch == node.epoch:
-            assert not any(isinstance(one, results.Truncated) for one in ready.log), ("Q9", host.id, ready.log)
+            assert not any(isinstance(change, results.Truncated) for change in ready.log), ("Q9", host.id, ready.log)
         if isinstance(node.state, Prospective | Candidate) and type(before.state) is not type(node.state):
             assert self._may_be_voter(node), ("Q13", host.id, node.state)
 
@@ -85,7 +85,9 @@ class Checks:
     def _may_be_voter(node: Node) -> bool:
         """Whether any voter set that the node knows has it: a removal may not be committed yet."""
         history = node.history
-        return any(one.is_voter(node.key) for one in (history.static, *(entry.value for entry in history.voter_sets)))
+        return any(
+            voters.is_voter(node.key) for voters in (history.static, *(entry.value for entry in history.voter_sets))
+        )
 
     def _epoch_rises(self, host: "Host", node: Node) -> None:
         assert node.epoch >= self._stored_epochs.get(host.id, 0), ("Q2", host.id, node.epoch)
@@ -94,7 +96,9 @@ class Checks:
         """Check what is committed before others learn of it: the process may end after some of its answers."""
         for notice in ready.notices:
             if isinstance(notice, results.Committed):
-                led = any(one is not None and isinstance(one.state, Leader) for one in (before, ready.node))
+                led = any(
+                    some_node is not None and isinstance(some_node.state, Leader) for some_node in (before, ready.node)
+                )
                 self._commits(host, ready.node, notice.high_watermark, led=led)
 
     def carried_out(self, host: "Host", ready: results.Ready) -> None:
@@ -130,7 +134,7 @@ class Checks:
 
     def _has_all_committed(self, host: "Host", epoch: int, end_offset: int) -> bool:
         """Whether a leader has what leaders of lower epochs have committed; one that is elected late may lack what came after its epoch."""
-        needed = max((end for one, end in self._committed_by.items() if one < epoch), default=0)
+        needed = max((end for other_epoch, end in self._committed_by.items() if other_epoch < epoch), default=0)
         if needed > end_offset:
             return False
         return needed == 0 or host.disk.chain_at(needed) == self.committed[needed][1]

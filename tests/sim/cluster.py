@@ -60,7 +60,11 @@ class Cluster:
             key_of(node_id),
             endpoints_of(node_id),
             LISTENER,
-            tuple(Destination(-one - 1, f"host-{one}", PORT + one) for one in range(1, count + 1) if one != node_id),
+            tuple(
+                Destination(-voter_id - 1, f"host-{voter_id}", PORT + voter_id)
+                for voter_id in range(1, count + 1)
+                if voter_id != node_id
+            ),
             can_become_voter=node_id <= swarm.voters + swarm.controllers,
             fetch_timeout_spread_ms=swarm.fetch_timeout_spread_ms,
             rules=swarm.rules[node_id % len(swarm.rules)],
@@ -75,8 +79,8 @@ class Cluster:
     def _disk(self) -> Disk:
         ids = range(1, self.swarm.voters + 1)
         if self.swarm.kraft_version == 0:
-            return Disk(VoterSet.of(Voter(ReplicaKey(one), endpoints_of(one)) for one in ids), None)
-        voters = VoterSet.of(Voter(key_of(one), endpoints_of(one), ALL_VERSIONS) for one in ids)
+            return Disk(VoterSet.of(Voter(ReplicaKey(node_id), endpoints_of(node_id)) for node_id in ids), None)
+        voters = VoterSet.of(Voter(key_of(node_id), endpoints_of(node_id), ALL_VERSIONS) for node_id in ids)
         return Disk(VoterSet(), SnapshotFile(BOOTSTRAP_SNAPSHOT, b"bootstrap", voters, 1, EMPTY))
 
     def id_of(self, destination: Destination) -> int:
@@ -117,7 +121,9 @@ class Cluster:
             return
         voters = host.node.voters
         others = [
-            one.settings for one in self.hosts.values() if one.settings.can_become_voter and one.id not in voters.ids
+            host.settings
+            for host in self.hosts.values()
+            if host.settings.can_become_voter and host.id not in voters.ids
         ]
         body: AddRaftVoterRequest | RemoveRaftVoterRequest
         if others and (len(voters) < 3 or random.random() < 0.5):
@@ -262,7 +268,7 @@ class Cluster:
         if host is None or host.node is None:
             return False
         epoch = host.node.epoch
-        nodes = [one.node for one in self.hosts.values() if one.node is not None]
+        nodes = [host.node for host in self.hosts.values() if host.node is not None]
         return all((node.epoch, node.leader_id) == (epoch, host.id) for node in nodes) and all(
             (node.high_watermark or 0) >= beyond for node in nodes
         )

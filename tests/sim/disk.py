@@ -120,7 +120,11 @@ class Disk:
         image = self.flushes.pop(number, None)
         if image is not None:
             is_whole = not image or image[0].batch.base_offset >= self.start_offset
-            self.durable = image if is_whole else [one for one in image if one.batch.base_offset >= self.start_offset]
+            self.durable = (
+                image
+                if is_whole
+                else [stored_batch for stored_batch in image if stored_batch.batch.base_offset >= self.start_offset]
+            )
 
     def install(self, snapshot: SnapshotFile) -> None:
         """Let the log start at the end of a snapshot."""
@@ -133,7 +137,7 @@ class Disk:
         self.start_offset = start_offset
         self.entries = [entry for entry in self.entries if entry.batch.base_offset >= start_offset]
         self.durable = [entry for entry in self.durable if entry.batch.base_offset >= start_offset]
-        self.snapshots = {key: one for key, one in self.snapshots.items() if key.offset >= start_offset}
+        self.snapshots = {key: snapshot for key, snapshot in self.snapshots.items() if key.offset >= start_offset}
 
     def crash(self, random: Random) -> None:
         """Lose what no flush has made durable, or a part of it."""
@@ -159,7 +163,7 @@ class Disk:
         """Damage something that was durable. The last batch stays valid: with a wrong checksum it is the same as a torn write."""
         self.damage, self.damaged = random.choice(list(Damaged)), None
         if self.damage is Damaged.UNREADABLE_SNAPSHOT:
-            self.damaged = max(self.snapshots.values(), key=lambda one: one.id, default=None)
+            self.damaged = max(self.snapshots.values(), key=lambda snapshot: snapshot.id, default=None)
         elif self.damage is not Damaged.UNREADABLE_ELECTION:
             behind = 0 if self.damage is Damaged.UNREADABLE_BATCH else 1
             candidates = self.durable[: len(self.durable) - behind]
@@ -177,7 +181,7 @@ class Disk:
 
     def open(self) -> None:
         """Read everything, as a start does. Raises DiskError, or cuts a torn write, by the rule of the log."""
-        latest = max(self.snapshots.values(), key=lambda one: one.id, default=None)
+        latest = max(self.snapshots.values(), key=lambda snapshot: snapshot.id, default=None)
         match self.damage:
             case Damaged.UNREADABLE_ELECTION if self.election is not None:
                 raise DiskError(self.damage.value)
@@ -206,7 +210,8 @@ class Disk:
         """Return the summary of the log after a start, which has flushed what it found."""
         end_offset = self.end_offset
         snapshots = tuple(
-            Snapshot(one.id, len(one.data)) for one in sorted(self.snapshots.values(), key=lambda one: one.id)
+            Snapshot(snapshot.id, len(snapshot.data))
+            for snapshot in sorted(self.snapshots.values(), key=lambda snapshot: snapshot.id)
         )
         epochs = LeaderEpochs()
         for entry in self.entries:
@@ -225,6 +230,6 @@ class Disk:
         history = VoterHistory(self.static)
         start = self.start_offset
         at_start = [snapshot for snapshot in self.snapshots.values() if snapshot.id.offset == start]
-        for one in at_start:
-            history = history.from_snapshot(start, one.voters, one.kraft_version)
+        for stored in at_start:
+            history = history.from_snapshot(start, stored.voters, stored.kraft_version)
         return history.append(entry.batch for entry in self.entries)

@@ -286,10 +286,10 @@ class Host:
         if node is None or node.installing is not None:
             return
         last = self.last_in_snapshot([entry.batch for entry in self.disk.entries])
-        latest = max((one.offset for one in self.disk.snapshots), default=0)
+        latest = max((snapshot.offset for snapshot in self.disk.snapshots), default=0)
         if last is None or last.end_offset <= latest:
             return
-        older = [one for one in self.disk.snapshots if one.offset > self.disk.start_offset]
+        older = [snapshot for snapshot in self.disk.snapshots if snapshot.offset > self.disk.start_offset]
         snapshot = self.cluster.snapshot_of(self, last)
         self.disk.snapshots[snapshot.id] = snapshot
         self.handle(SnapshotCreated(snapshot.id, len(snapshot.data)))

@@ -83,7 +83,7 @@ class Scenario:
     def until_committed(self, beyond: int, nodes: Iterable[int] | None = None) -> None:
         """Run until nodes have committed so many records more."""
         goal, ids = self.committed + beyond, list(nodes or self.cluster.hosts)
-        hosts = [self.cluster.hosts[one] for one in ids]
+        hosts = [self.cluster.hosts[node_id] for node_id in ids]
         self.until(lambda: all(host.node is not None and (host.node.high_watermark or 0) >= goal for host in hosts))
 
     def kill(self, *ids: int) -> None:
@@ -112,7 +112,7 @@ class Scenario:
         ids, network = self.cluster.hosts, self.cluster.network
         network.heal()
         kept = {frozenset(link) for link in links}
-        network.cut |= {(one, other) for one in ids for other in ids if frozenset((one, other)) not in kept}
+        network.cut |= {(node_id, other) for node_id in ids for other in ids if frozenset((node_id, other)) not in kept}
 
     def cut_off(self, node_id: int) -> None:
         """Cut all links of a node."""

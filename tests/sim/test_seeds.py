@@ -64,10 +64,10 @@ def test_the_seeds_draw_all_kinds_of_clusters() -> None:
     """A swarm that never draws a kind of fault tests nothing of it."""
     drawn = [draw(seed) for seed in range(SEEDS)]
 
-    assert {one.kraft_version for one in drawn} == {0, 1}
-    assert {one.rules for one in drawn} >= {(Rules.KAFKA_4,), (Rules.KAFKA_3,), (Rules.KAFKA_4, Rules.KAFKA_3)}
-    assert {one.voters for one in drawn} == {1, 2, 3, 4, 5}
-    assert any(one.changes for one in drawn)
-    assert any(one.upgrades for one in drawn)
-    assert any(one.damage for one in drawn)
-    assert any(one.crash and one.partitions and one.weather.loss for one in drawn)
+    assert {wishes.kraft_version for wishes in drawn} == {0, 1}
+    assert {wishes.rules for wishes in drawn} >= {(Rules.KAFKA_4,), (Rules.KAFKA_3,), (Rules.KAFKA_4, Rules.KAFKA_3)}
+    assert {wishes.voters for wishes in drawn} == {1, 2, 3, 4, 5}
+    assert any(wishes.changes for wishes in drawn)
+    assert any(wishes.upgrades for wishes in drawn)
+    assert any(wishes.damage for wishes in drawn)
+    assert any(wishes.crash and wishes.partitions and wishes.weather.loss for wishes in drawn)

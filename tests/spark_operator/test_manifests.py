@@ -252,9 +252,9 @@ def test_what_is_mounted_hides_nothing_of_the_image() -> None:
     copied = re.findall(
         r"^COPY .*\s(/\S+)$", (ROOT / "images" / "spark" / "Dockerfile").read_text("utf-8"), re.MULTILINE
     )
-    of_image = [Path(one) for one in copied if not one.startswith("/build")]
-    mounted = [Path(one["mountPath"]) for one in driver_pod(spark(), 1)["spec"]["containers"][0]["volumeMounts"]]
+    of_image = [Path(path_text) for path_text in copied if not path_text.startswith("/build")]
+    mounted = [Path(mount["mountPath"]) for mount in driver_pod(spark(), 1)["spec"]["containers"][0]["volumeMounts"]]
 
     assert of_image
     assert mounted
-    assert not [(one, place) for one in of_image for place in mounted if place == one or place in one.parents]
+    assert not [(path, place) for path in of_image for place in mounted if place == path or place in path.parents]

@@ -249,7 +249,7 @@ def test_security_options_name_files(started: list[ControllerSettings | Operator
     by_options, by_environment = started
     assert isinstance(by_options, ControllerSettings)
     assert isinstance(by_environment, ControllerSettings)
-    assert [each.security_protocol for each in by_options.listeners] == ["SASL_SSL"]
+    assert [listener.security_protocol for listener in by_options.listeners] == ["SASL_SSL"]
     expected = SecuritySettings(
         tls=TlsFiles(certificate=Path("c.pem"), key=Path("k.pem"), ca=Path("ca.pem")),
         tls_client_auth=ClientAuth.REQUIRED,

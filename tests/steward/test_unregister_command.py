@@ -35,7 +35,7 @@ class Cluster:
 
     async def _metadata(self, _key: ApiKey, _body: Body) -> Body | None:
         nodes = [(1, self.broker.port), (1000, self.controller.port)]
-        brokers = [{"node_id": one, "host": "127.0.0.1", "port": port, "rack": None} for one, port in nodes]
+        brokers = [{"node_id": broker_id, "host": "127.0.0.1", "port": port, "rack": None} for broker_id, port in nodes]
         return {"brokers": brokers, "controller_id": self.controller_id, "topics": []}
 
     async def _unregister(self, _key: ApiKey, _body: Body) -> Body | None:

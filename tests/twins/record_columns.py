@@ -51,7 +51,7 @@ def _lists(values: Sequence[Sequence[Any] | None], kind: str) -> Lists:
     longest = max((len(value or ()) for value in values), default=0)
     lengths = np.array([ABSENT if value is None else len(value) for value in values], np.int64)
     if kind == "uuid":
-        padded = [[one.bytes for one in value or ()] + [bytes(16)] * (longest - len(value or ())) for value in values]
+        padded = [[uuid.bytes for uuid in value or ()] + [bytes(16)] * (longest - len(value or ())) for value in values]
         return Lists(np.array(padded, "V16").reshape(len(values), longest), lengths)
     ids = [[*(value or ()), *[-1] * (longest - len(value or ()))] for value in values]
     return Lists(np.array(ids, np.int32).reshape(len(values), longest), lengths)

@@ -60,9 +60,9 @@ def test_a_corrupt_file_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     result = study(tmp_path, "--stage", "loads,study")
 
     assert result is not None
-    named = [one.what for one in result.left_out if "corrupt" in one.what]
+    named = [note.what for note in result.left_out if "corrupt" in note.what]
     assert len(named) == 2
-    assert any("date=2026-01-05" in one for one in named)
+    assert any("date=2026-01-05" in note for note in named)
     assert (result.window.hours_seen, result.partitions) == (48, 12)
 
 

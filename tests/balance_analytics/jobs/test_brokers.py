@@ -129,7 +129,7 @@ def test_a_controller_that_holds_no_data_is_no_broker(roles: Any, brokers: set[i
 
     assert brokers == racks.keys() == sizes.keys()
     assert (racks[1], sizes[1]) == ("a", 3 * GIB)
-    assert left == [one.what for one in left_out.all()]
+    assert left == [note.what for note in left_out.all()]
 
 
 def test_disks_that_are_not_reported_are_left_out() -> None:
@@ -139,6 +139,6 @@ def test_disks_that_are_not_reported_are_left_out() -> None:
     racks, sizes = _asked(spark_with("", None, disks), {}, left_out)
 
     assert (set(racks), sizes) == ({1, 2, 990}, {990: GIB})
-    assert [(one.what, one.count) for one in left_out.all()] == [
+    assert [(note.what, note.count) for note in left_out.all()] == [
         ("brokers that did not return the size of their disks", 1)
     ]

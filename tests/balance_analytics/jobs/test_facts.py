@@ -131,14 +131,14 @@ def test_facts_equal_the_generated_load(spark: SparkSession, written: Path, tmp_
         for hour in hours(layout)
         for row in range(MINUTES.partitions)
     }
-    whole = [one for one in found if one["minutes"] == 60]
+    whole = [row for row in found if row["minutes"] == 60]
     assert len(whole) > 0.85 * len(truth)
     for one in whole:
         hour = (int(one["hour"].timestamp()) - MINUTES.start_s) // 3600
         assert pytest.approx(truth[one["topic"], one["partition"], hour], abs=1) == one["messages_in"]
-    changes = sum(one["leader_changes"] for one in found)
+    changes = sum(row["leader_changes"] for row in found)
     assert sum((layout.leaders(hour) != layout.leaders(hour - 1)).sum() for hour in range(1, MINUTES.hours)) == changes
-    assert len(layout.resets) == sum(one["resets"] for one in found)
+    assert len(layout.resets) == sum(row["resets"] for row in found)
     assert found == run_stage(spark, tmp_path)
 
 
@@ -159,7 +159,7 @@ def test_late_samples_are_included_and_facts_are_kept_without_their_samples(
         file.unlink()
     after = run_stage(spark, tmp_path)
 
-    in_eighth = [[one["minutes"] for one in found if one["hour"].hour == 8] for found in (without, late)]
+    in_eighth = [[row["minutes"] for row in found if row["hour"].hour == 8] for found in (without, late)]
     assert in_eighth == [[0] * MINUTES.partitions, [60] * MINUTES.partitions]
     assert late == after
 
@@ -185,5 +185,5 @@ def test_samples_of_wrong_clocks_are_left_out_and_reported(spark: SparkSession, 
     options = facts.FactsOptions(now_ms=END_MS, window_days=14)
     facts.run(spark, samples, str(tmp_path / "facts"), str(tmp_path / "out"), options, left_out)
 
-    assert [(one.what, one.count) for one in left_out.all()] == [("samples whose clocks disagree", 2)]
-    assert [one["messages_in"] for one in rows(tmp_path / "facts") if one["minutes"]] == [3.0]
+    assert [(note.what, note.count) for note in left_out.all()] == [("samples whose clocks disagree", 2)]
+    assert [row["messages_in"] for row in rows(tmp_path / "facts") if row["minutes"]] == [3.0]

@@ -80,9 +80,11 @@ def is_created(admin: AdminClient) -> bool:
 def delete_records(bootstrap: str) -> None:
     """Delete all messages, as retention does."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    ends = {TopicPartition(TOPIC, one): OffsetSpec.latest() for one in (0, 1)}
-    known = {one: found.result(PATIENCE_S).offset for one, found in admin.list_offsets(ends).items()}
-    gone = [TopicPartition(TOPIC, one.partition, offset) for one, offset in known.items()]
+    ends = {TopicPartition(TOPIC, partition): OffsetSpec.latest() for partition in (0, 1)}
+    known = {
+        topic_partition: found.result(PATIENCE_S).offset for topic_partition, found in admin.list_offsets(ends).items()
+    }
+    gone = [TopicPartition(TOPIC, topic_partition.partition, offset) for topic_partition, offset in known.items()]
     for deleted in admin.delete_records(gone).values():
         deleted.result(PATIENCE_S)
 
@@ -106,7 +108,7 @@ def run(spark: SparkSession, place: str, folder: Path, now_ms: int = NOW_MS) -> 
     left_out = LeftOuts()
     options = facts.FactsOptions(now_ms, window_days=14)
     facts.run(spark, Samples(spark, place), str(folder / "facts"), str(folder / "out"), options, left_out)
-    return rows(folder / "facts", order=FACT_ORDER), [(one.what, one.count) for one in left_out.all()]
+    return rows(folder / "facts", order=FACT_ORDER), [(note.what, note.count) for note in left_out.all()]
 
 
 @pytest.fixture(scope="module")

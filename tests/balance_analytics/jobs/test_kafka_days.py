@@ -129,7 +129,8 @@ def test_whatever_happens_between_runs_over_a_topic_the_facts_are_those_of_one_r
     store.add(added)
     store.add(added)
     store.add(
-        {**one, "sampled_at_ms": one["sampled_at_ms"] + 7_000, "end_offset": one["end_offset"] + 1} for one in added
+        {**message, "sampled_at_ms": message["sampled_at_ms"] + 7_000, "end_offset": message["end_offset"] + 1}
+        for message in added
     )
     store.add(minutes(1, *NIGHT, 9000))
     store.run(2)
@@ -140,7 +141,7 @@ def test_whatever_happens_between_runs_over_a_topic_the_facts_are_those_of_one_r
     store.add_partition()
     store.add(minutes(1, 1300, 1310, 7000) + minutes(0, 700, 720, 2000), partition=1)
     behind = minutes(3, 10, 12, 1)
-    store.add([{**one, "sampled_at_ms": one["sampled_at_ms"] - 20 * MINUTE_MS} for one in behind])
+    store.add([{**message, "sampled_at_ms": message["sampled_at_ms"] - 20 * MINUTE_MS} for message in behind])
     store.add(minutes(3, 0, 20, 9900))
     left_out = store.run(4)
     store.add(minutes(3, 1380, 1385, 9950), partition=1)
@@ -149,7 +150,7 @@ def test_whatever_happens_between_runs_over_a_topic_the_facts_are_those_of_one_r
     expected, of_one_run = store.found_in_one_run(4)
     assert store.found() == expected
     assert left_out == of_one_run
-    assert [(one.what, one.count) for one in left_out] == [("samples whose clocks disagree", 3)]
+    assert [(note.what, note.count) for note in left_out] == [("samples whose clocks disagree", 3)]
 
 
 def test_landed_samples_of_a_cut_manifest_are_named_and_read_from_the_topic_again(store: TopicStore) -> None:
@@ -164,7 +165,7 @@ def test_landed_samples_of_a_cut_manifest_are_named_and_read_from_the_topic_agai
 
     of_cut = store.run(3)
 
-    assert [cut.name in one.what for one in of_cut] == [True]
+    assert [cut.name in note.what for note in of_cut] == [True]
     assert store.found() == store.found_in_one_run(3)[0]
 
 
@@ -194,7 +195,7 @@ def test_a_lost_file_of_landed_samples_is_named_and_read_from_the_topic_again(st
 
     of_lost = store.run(4)
 
-    assert [one.what.partition(": ")[2] for one in of_lost] == [
+    assert [note.what.partition(": ")[2] for note in of_lost] == [
         "a published file of the samples that were read from the topic is missing or truncated"
     ]
     assert store.found() == store.found_in_one_run(4)[0]

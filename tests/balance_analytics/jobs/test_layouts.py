@@ -72,7 +72,7 @@ def test_loads_are_the_same_for_both_layouts_and_those_of_the_plain_twin(stored:
         } == by_partition
         assert len(partitions) == len(by_partition)
         found = {(broker["broker"], int(broker["hour"].timestamp())): broker for broker in brokers}
-        assert {cell: {name: one[name] for name in by_broker[cell]} for cell, one in found.items()} == {
+        assert {cell: {name: facts[name] for name in by_broker[cell]} for cell, facts in found.items()} == {
             cell: {name: pytest.approx(value, abs=2e-3) for name, value in sums.items()}
             for cell, sums in by_broker.items()
         }
@@ -107,8 +107,8 @@ def test_a_corrupt_file_of_facts_is_named_and_the_other_days_are_computed(stored
     partitions, _ = loads_of(tmp_path)
 
     left_out = json.loads((tmp_path / "out" / "left_out" / "loads.json").read_text())
-    corrupt = [one["what"] for one in left_out if one["what"].endswith("the file is corrupt or empty")]
-    assert [_relative(one, tmp_path) for one in corrupt] == [str(file.relative_to(tmp_path))]
+    corrupt = [note["what"] for note in left_out if note["what"].endswith("the file is corrupt or empty")]
+    assert [_relative(reason, tmp_path) for reason in corrupt] == [str(file.relative_to(tmp_path))]
     assert {partition["hours"] for partition in partitions} == {24}
 
 

@@ -74,9 +74,9 @@ class Store:
     def add(self, samples: Iterable[dict[str, Any]]) -> list[Path]:
         """Write samples to files of their days, and return the files."""
         by_day: dict[str, list[dict[str, Any]]] = {}
-        for one in samples:
-            day = 5 + (one["round_ms"] - MONDAY_MS) // DAY_MS
-            by_day.setdefault(f"date=2026-01-{day:02}", []).append(one)
+        for sample in samples:
+            day = 5 + (sample["round_ms"] - MONDAY_MS) // DAY_MS
+            by_day.setdefault(f"date=2026-01-{day:02}", []).append(sample)
         written = []
         for day, some in by_day.items():
             self.count += 1
@@ -142,10 +142,10 @@ def test_facts_of_incremental_runs_equal_those_of_one_run_over_all_samples(store
     incremental = store.run(5)
 
     whole = store.run(5, samples="everything")
-    assert [(one.what, one.count) for one in whole] == [("samples whose clocks disagree", 3)]
+    assert [(note.what, note.count) for note in whole] == [("samples whose clocks disagree", 3)]
     assert incremental == whole
     assert store.found() == store.found("everything")
-    assert {(one["hour"].day, one["hour"].hour) for one in store.found() if one["resets"]} == {(6, 9)}
+    assert {(row["hour"].day, row["hour"].hour) for row in store.found() if row["resets"]} == {(6, 9)}
 
 
 @pytest.mark.soak("balance_analytics/model/test_new_days.py::test_days_before_the_window_are_not_computed")
@@ -164,8 +164,8 @@ def test_runs_with_another_window_and_samples_of_two_clusters_have_the_facts_of_
 
     store.run(4, samples="everything")
     assert store.found() == store.found("everything")
-    assert [one["hour"].hour for one in without if one["hour"].day == 5] == [9, 10, 10]
-    assert [one["hour"].hour for one in store.found() if one["hour"].day == 5] == [9, 10, 10, 11]
+    assert [row["hour"].hour for row in without if row["hour"].day == 5] == [9, 10, 10]
+    assert [row["hour"].hour for row in store.found() if row["hour"].day == 5] == [9, 10, 10, 11]
 
 
 def test_a_run_reads_only_new_days_and_the_hour_before_them(store: Store) -> None:
@@ -233,7 +233,7 @@ def test_corrupt_files_of_a_day_that_is_not_read_again_are_still_reported(store:
     store.add(minutes(1, 600, 620, 2000))
     second = store.run(2)
 
-    assert [one.what.rpartition("/")[2] for one in first] == [f"{corrupt.name}: the file is corrupt or empty"]
+    assert [note.what.rpartition("/")[2] for note in first] == [f"{corrupt.name}: the file is corrupt or empty"]
     assert first == second
 
 

@@ -256,7 +256,7 @@ def test_a_missing_published_file_is_reported_and_written_again(
 
     left_out = run(spark, tmp_path, samples(MORE))
 
-    assert [(one.what, one.count) for one in left_out.all()] == [
+    assert [(note.what, note.count) for note in left_out.all()] == [
         (f"{file.path}: a published file of the facts is missing or truncated", 1)
     ]
     assert found(tmp_path) == expected
@@ -335,7 +335,7 @@ def test_a_small_file_is_replaced_in_one_step_also_with_a_checksum_of_an_earlier
     storage.write_text(spark, str(path), "new")
 
     assert storage.read_text(spark, str(path)) == "new"
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["result.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["result.json"]
 
 
 @pytest.mark.parametrize("stores", [frozenset(), frozenset({"viewfs"})], ids=["renamed", "uploaded"])

@@ -69,13 +69,13 @@ def test_a_topics_rate_is_spread_by_the_first_rule_that_knows(spark: SparkSessio
     facts = spark.createDataFrame(rows, ddl(FACTS))
     # Times of facts and rates are null here; null joins nothing.
     at = "TIMESTAMP'2026-03-02 10:00:00' AS hour"
-    plain = facts.selectExpr(*(at if one.name == "hour" else one.name for one in FACTS))
+    plain = facts.selectExpr(*(at if column.name == "hour" else column.name for column in FACTS))
     rated = with_rates(plain, rates.selectExpr("topic", at, "rate_bytes_in", "rate_bytes_out"))
     found = rated.collect()
 
     paces = {
-        (one.topic, one.partition): one.bytes_out and round(one.bytes_out / one.minutes / 60, 9)
-        for one in sorted(found)
+        (row.topic, row.partition): row.bytes_out and round(row.bytes_out / row.minutes / 60, 9)
+        for row in sorted(found)
     }
     expected = {
         ("estimate", 0): 30.0,
@@ -91,11 +91,11 @@ def test_a_topics_rate_is_spread_by_the_first_rule_that_knows(spark: SparkSessio
         ("no rate", 0): round(30 / 3600, 9),
     }
     assert paces == expected
-    assert {(one.topic, one.bytes_out_source) for one in found if one.bytes_out_source != "prometheus"} == {
+    assert {(row.topic, row.bytes_out_source) for row in found if row.bytes_out_source != "prometheus"} == {
         ("no rate", "estimate"),
         ("unseen", "none"),
     }
-    assert {(one.bytes_in, one.source_in) for one in found} == {(60.0, "offsets")}
+    assert {(row.bytes_in, row.source_in) for row in found} == {(60.0, "offsets")}
     # They stay once Prometheus no longer has them.
     assert sorted(found) == sorted(merged(plain, rated).collect())
 
@@ -130,7 +130,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"resource": "hope"},
         {"source": "guess"},
     ]
-    lines = ["no rate", "[", *(json.dumps({**good, **one}) for one in bad)]
+    lines = ["no rate", "[", *(json.dumps({**good, **field}) for field in bad)]
     (made / "rates" / "c.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return made
 
@@ -142,7 +142,7 @@ def studied(folder: Path, stages: str, *more: str) -> tuple[Result | None, dict[
     result = run(options, NOW_MS).result
     rows = published.rows(folder / "facts")
     hours = [(int(row["hour"].timestamp()) - LOAD.start_s) // 3600 for row in rows]
-    return result, {(one["topic"], one["partition"], hour): one for one, hour in zip(rows, hours, strict=True)}
+    return result, {(row["topic"], row["partition"], hour): row for row, hour in zip(rows, hours, strict=True)}
 
 
 def test_planted_rates_and_their_source_are_found(spark: SparkSession, folder: Path) -> None:
@@ -155,26 +155,26 @@ def test_planted_rates_and_their_source_are_found(spark: SparkSession, folder: P
     for name in names:
         for resource, source in (("bytes_in", "source_in"), ("bytes_out", "bytes_out_source")):
             for hour in range(LOAD.hours):
-                of_topic = {at: one for at, one in facts.items() if (at[0], at[2]) == (name, hour)}
+                of_topic = {at: fact for at, fact in facts.items() if (at[0], at[2]) == (name, hour)}
                 if hour in RATED and (resource == "bytes_out" or name == names[0]):
-                    assert {one[source] for one in of_topic.values()} == {"prometheus"}
-                    pace = sum(one[resource] / one["minutes"] / 60 for one in of_topic.values())
+                    assert {fact[source] for fact in of_topic.values()} == {"prometheus"}
+                    pace = sum(fact[resource] / fact["minutes"] / 60 for fact in of_topic.values())
                     assert pytest.approx(planted(name, resource, hour)) == pace
-                    shares = [one[resource] * before[at]["minutes"] / one["minutes"] for at, one in of_topic.items()]
+                    shares = [fact[resource] * before[at]["minutes"] / fact["minutes"] for at, fact in of_topic.items()]
                     former = [before[at][resource] for at in of_topic]
-                    assert pytest.approx([one / sum(former) for one in former]) == [
+                    assert pytest.approx([bytes_out / sum(former) for bytes_out in former]) == [
                         share / sum(shares) for share in shares
                     ]
                 else:
-                    assert all(one[resource] == before[at][resource] for at, one in of_topic.items())
-                    assert not {"prometheus"} & {one[source] for one in of_topic.values()}
+                    assert all(fact[resource] == before[at][resource] for at, fact in of_topic.items())
+                    assert not {"prometheus"} & {fact[source] for fact in of_topic.values()}
 
     assert result is not None
-    sources = {one.resource: one.source for one in result.skew}
+    sources = {skew.resource: skew.source for skew in result.skew}
     assert sources["bytes_in"].startswith("prometheus in ")
     assert sources["bytes_in"].endswith(" % of hours, else offsets")
     assert sources["bytes_out"] == "prometheus in 75.0 % of hours, else estimate"
-    noted = {one.what: one.count for one in result.left_out if "rates" in one.what}
+    noted = {note.what: note.count for note in result.left_out if "rates" in note.what}
     assert noted == {"lines that are not rates of Prometheus": 10, "topics of rates without samples": 1}
     assert studied(folder, "facts", "--rates", f"{folder}/rates") == (None, facts)
 
@@ -187,4 +187,4 @@ def test_rates_that_are_not_there_are_named_or_none(spark: SparkSession, tmp_pat
         (tmp_path / "rates").mkdir()
 
     assert stage(spark, f"{tmp_path}/rates", f"{tmp_path}/staged", NOW_MS, left_out) is None
-    assert ([] if empty else [f"rates: there are none at {tmp_path}/rates"]) == [one.what for one in left_out.all()]
+    assert ([] if empty else [f"rates: there are none at {tmp_path}/rates"]) == [note.what for note in left_out.all()]

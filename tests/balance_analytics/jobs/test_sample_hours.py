@@ -188,7 +188,7 @@ def plain_fact(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "record_bytes": record_bytes,
         "size_bytes": sizes[-1] if sizes else None,
         "size_growth_bytes": growth,
-        **{f"state_{one.name}": last[one.name] for one in STATE_VALUES},
+        **{f"state_{column.name}": last[column.name] for column in STATE_VALUES},
     }
 
 

@@ -109,14 +109,14 @@ def test_the_moves_are_a_reassignment_that_needs_approval(files: dict[str, bytes
     assert (reassignment["metadata"]["namespace"], figures["kind"]) == ("kafka", "ConfigMap")
     assert reassignment["metadata"]["name"].startswith("main-balance-")
     brokers = json.loads(figures["data"]["figures.json"])["brokers"]
-    leaders = {one["id"]: one["leaders"] for one in brokers}
+    leaders = {broker["id"]: broker["leaders"] for broker in brokers}
     assert [leaders[broker]["before"] for broker in (1, 2, 3)] == [11, 0, 1]
     assert [leaders[broker]["after"] for broker in (1, 2, 3)] == [4, 4, 4]
 
 
 def test_rates_are_those_of_the_sampled_minutes(files: dict[str, bytes]) -> None:
     """An hour with four sampled minutes has their rate: 100 messages of 100 bytes every ten seconds."""
-    broker = next(one for one in json.loads(files["result.json"])["brokers"] if one["broker"] == 1)
+    broker = next(broker for broker in json.loads(files["result.json"])["brokers"] if broker["broker"] == 1)
 
     assert pytest.approx(11 * 1000.0) == broker["bytes_in_mean"]
 
@@ -226,7 +226,7 @@ def test_invalid_arguments_are_rejected(more: list[str], words: str, capsys: pyt
 def test_moves_have_the_shape_of_a_plan(files: dict[str, bytes]) -> None:
     """Each partition at most once, with as many replicas as before."""
     plan = json.loads(files["reassignment.json"])["items"][-1]["spec"]["plan"]
-    moves = [Assignment((one["topic"], one["partition"]), tuple(one["replicas"])) for one in plan]  # type: ignore[arg-type]
+    moves = [Assignment((move["topic"], move["partition"]), tuple(move["replicas"])) for move in plan]  # type: ignore[arg-type]
 
     assert len(moves) == len({move.partition for move in moves})
     assert {len(set(move.replicas)) for move in moves} == {2}

@@ -55,7 +55,7 @@ def test_the_planted_truth_is_found(studied: tuple[Path, Result, Truth]) -> None
     _, result, truth = studied
 
     assert truth.hot == {(hot_partition.topic, hot_partition.partition) for hot_partition in result.hot_partitions}
-    found = next(one for one in result.skew if one.resource == "bytes_in")
+    found = next(skew for skew in result.skew if skew.resource == "bytes_in")
     expected = (truth.gini, truth.max_over_mean, truth.coefficient_of_variation)
     assert pytest.approx(expected, rel=0.02) == (found.gini, found.max_over_mean, found.coefficient_of_variation)
     assert pytest.approx(truth.broker_bytes_in, rel=0.02) == {
@@ -105,5 +105,5 @@ def test_a_topic_that_was_deleted_is_named_and_in_no_load(studied: tuple[Path, R
     loads = [row["topic"] for row in rows(folder / "out" / "loads", PARTITIONS_PART)]
 
     assert gone not in loads
-    assert [one.count for one in result.left_out if gone in one.what] == [1]
+    assert [note.count for note in result.left_out if gone in note.what] == [1]
     assert SMALL.partitions - list(layout.topic).count(SMALL.topics - 1) == result.partitions == len(loads)

@@ -154,7 +154,7 @@ def test_only_the_rows_of_the_chosen_cluster_are_read() -> None:
 
     found = list(matrices_of_file(window_of(rows, 3), "d", "/rows=day/a", data))
 
-    assert [one.series for one in found] == [(("d", "a"),)]
+    assert [part.series for part in found] == [(("d", "a"),)]
 
 
 def row(hour: int, bytes_in: float) -> dict[str, Any]:

@@ -55,8 +55,8 @@ def test_every_resource_is_balanced_and_every_broker_has_figures() -> None:
 
     assert found.resources == RESOURCES
     assert tuple(broker.broker for broker in found.brokers) == tuple(BROKERS)
-    assert [round(one.max_over_mean_before, 1) for one in found.skew if one.resource == "disk"] == [2.0]
-    assert all(one.max_over_mean_after <= 1.07 for one in found.skew)
+    assert [round(skew.max_over_mean_before, 1) for skew in found.skew if skew.resource == "disk"] == [2.0]
+    assert all(skew.max_over_mean_after <= 1.07 for skew in found.skew)
     assert found.lower_bound_bytes <= found.copied_bytes <= 1.2 * found.lower_bound_bytes
     assert found.figures()["brokers"][0]["disk"]["before"] == sum(columns()["size_bytes"])
 

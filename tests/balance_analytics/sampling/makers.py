@@ -24,7 +24,7 @@ def samples(topics: dict[str, list[dict[str, Any]]], *, round_ms: int = 60_000, 
     def lists(name: str, longest: int, kind: Any, rest: int) -> Any:
         found = np.full((len(rows), longest), rest, kind)
         for at, row in enumerate(rows):
-            found[at, : len(row[name])] = [UNKNOWN if one is None else one for one in row[name]]
+            found[at, : len(row[name])] = [UNKNOWN if value is None else value for value in row[name]]
         return found
 
     return Samples(

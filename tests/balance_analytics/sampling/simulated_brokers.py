@@ -113,19 +113,19 @@ class SimulatedCluster:
 
     def metadata(self, body: Body) -> Body:
         """Topics and partitions in reverse order, as Kafka's order is undefined."""
-        named = None if body["topics"] is None else [one["name"] for one in body["topics"]]
+        named = None if body["topics"] is None else [topic["name"] for topic in body["topics"]]
         topics: list[Body] = [
             {
                 "name": name,
                 "partitions": [
                     {
                         "partition_index": index,
-                        "leader_id": one.leader,
-                        "leader_epoch": one.leader_epoch,
-                        "replica_nodes": one.replicas,
-                        "isr_nodes": one.replicas,
+                        "leader_id": partition.leader,
+                        "leader_epoch": partition.leader_epoch,
+                        "replica_nodes": partition.replicas,
+                        "isr_nodes": partition.replicas,
                     }
-                    for index, one in reversed(list(enumerate(partitions)))
+                    for index, partition in reversed(list(enumerate(partitions)))
                 ],
             }
             for name, partitions in reversed(self.topics.items())
@@ -133,7 +133,7 @@ class SimulatedCluster:
         ]
         missing = [name for name in named or [] if name not in self.topics]
         topics += [{"name": name, "error_code": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION} for name in missing]
-        brokers = [{"node_id": one, "host": "127.0.0.1", "port": port} for one, port in self.ports.items()]
+        brokers = [{"node_id": broker_id, "host": "127.0.0.1", "port": port} for broker_id, port in self.ports.items()]
         return {"brokers": brokers, "cluster_id": self.cluster_id, "controller_id": min(self.ports), "topics": topics}
 
     def offsets(self, broker_id: int, body: Body) -> Body:
@@ -151,8 +151,8 @@ class SimulatedCluster:
 
         return {
             "topics": [
-                {"name": one["name"], "partitions": [partition(one["name"], each) for each in one["partitions"]]}
-                for one in body["topics"]
+                {"name": topic["name"], "partitions": [partition(topic["name"], each) for each in topic["partitions"]]}
+                for topic in body["topics"]
             ]
         }
 
@@ -162,9 +162,9 @@ class SimulatedCluster:
             {
                 "name": name,
                 "partitions": [
-                    {"partition_index": index, "partition_size": one.size + broker_id}
-                    for index, one in enumerate(partitions)
-                    if broker_id in one.replicas
+                    {"partition_index": index, "partition_size": partition.size + broker_id}
+                    for index, partition in enumerate(partitions)
+                    if broker_id in partition.replicas
                 ],
             }
             for name, partitions in self.topics.items()
@@ -204,7 +204,7 @@ class SimulatedCluster:
             if not error:
                 replicas = sorted(self.ports)[: requested["replication_factor"]]
                 self.topics[name] = [PartitionState(replicas[0], replicas) for _ in range(requested["num_partitions"])]
-                self.configs[name] = {one["name"]: one["value"] for one in requested["configs"]}
+                self.configs[name] = {config["name"]: config["value"] for config in requested["configs"]}
             results.append({"name": name, "error_code": error, "error_message": None})
         return {"topics": results}
 
@@ -213,14 +213,14 @@ class SimulatedCluster:
         return {
             "results": [
                 {
-                    "resource_type": one["resource_type"],
-                    "resource_name": one["resource_name"],
+                    "resource_type": resource["resource_type"],
+                    "resource_name": resource["resource_name"],
                     "configs": [
                         {"name": name, "value": value}
-                        for name, value in self.configs.get(one["resource_name"], {}).items()
+                        for name, value in self.configs.get(resource["resource_name"], {}).items()
                     ],
                 }
-                for one in body["resources"]
+                for resource in body["resources"]
             ]
         }
 
@@ -229,12 +229,12 @@ class SimulatedCluster:
         responses = []
         for topic in body["topic_data"]:
             partitions: list[dict[str, Any]] = []
-            for one in topic["partition_data"]:
-                state = self.topics[topic["name"]][one["index"]]
+            for partition in topic["partition_data"]:
+                state = self.topics[topic["name"]][partition["index"]]
                 error = ErrorCode.NONE if state.leader == broker_id else ErrorCode.NOT_LEADER_OR_FOLLOWER
                 if not error:
-                    self.produced.append((topic["name"], one["index"], bytes(one["records"])))
-                partitions.append({"index": one["index"], "error_code": error, "base_offset": 0})
+                    self.produced.append((topic["name"], partition["index"], bytes(partition["records"])))
+                partitions.append({"index": partition["index"], "error_code": error, "base_offset": 0})
             responses.append({"name": topic["name"], "partition_responses": partitions})
         return {"responses": responses}
 

@@ -42,10 +42,10 @@ def visible(day: Path) -> list[Path]:
 def rows_in(path: Path) -> list[Row]:
     """The rows of a file, in its order."""
     return [
-        tuple(json.dumps(value) for value in one.values()) for one in pq.read_table(path, partitioning=None).to_pylist()
+        tuple(json.dumps(value) for value in row.values()) for row in pq.read_table(path, partitioning=None).to_pylist()
     ]
 
 
 def rows(day: Path) -> set[Row]:
     """The distinct rows that readers count."""
-    return {one for path in visible(day) for one in rows_in(path)}
+    return {row for path in visible(day) for row in rows_in(path)}

@@ -34,7 +34,7 @@ from tests.balance_analytics.sampling.stored_days import (
 
 def test_a_complete_day_becomes_one_file_in_order_of_time(day: Path) -> None:
     """Rows by round, then topic and partition; nothing else is left in the folder."""
-    before = [one for path in visible(day) for one in rows_in(path)]
+    before = [row for path in visible(day) for row in rows_in(path)]
 
     result = Compactor().compact(day)
 

@@ -78,7 +78,7 @@ def test_a_process_that_ends_at_any_step_loses_and_doubles_no_row(day: Path) -> 
             os.utime(draft, (0, 0))
         Compactor().compact(copy)
         assert names(copy) == [path.name for path in visible(copy)]
-        assert sorted(one for path in visible(copy) for one in rows_in(path)) == sorted(before)
+        assert sorted(row for path in visible(copy) for row in rows_in(path)) == sorted(before)
 
 
 @pytest.mark.slow

@@ -193,7 +193,7 @@ def test_hot_keys_are_found(sampled: Sampled, tmp_path: Path) -> None:
     sketch = sketches_of(options.key_sketches)[KEYED]
     heavy = heavy_keys(sketch, 0.05)
     assert sketch.messages == 1200
-    assert [one.key for one in heavy] == [key_name(b"whale"), key_name(b"shark")]
-    for one, part in zip(heavy, (0.5, 0.1), strict=True):
-        assert one.at_least <= part <= one.at_most
-        assert one.at_most - one.at_least <= 1 / COUNTERS
+    assert [heavy_key.key for heavy_key in heavy] == [key_name(b"whale"), key_name(b"shark")]
+    for heavy_key, part in zip(heavy, (0.5, 0.1), strict=True):
+        assert heavy_key.at_least <= part <= heavy_key.at_most
+        assert heavy_key.at_most - heavy_key.at_least <= 1 / COUNTERS

@@ -43,7 +43,7 @@ class Logs:
         (requested,) = body["topics"][0]["partitions"]
         found = self.partitions[requested["partition"]]
         begin = requested["fetch_offset"] // BATCH * BATCH
-        records = [Record(begin + at, 0, one, b"value") for at, one in enumerate(found[begin : begin + BATCH])]
+        records = [Record(begin + at, 0, key, b"value") for at, key in enumerate(found[begin : begin + BATCH])]
         self.fetched.append(begin)
         data = encode_batch(records, compression=self.compression)
         part = {"partition_index": requested["partition"], "high_watermark": len(found), "records": data}

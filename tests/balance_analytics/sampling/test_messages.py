@@ -25,7 +25,7 @@ def table(sample: Samples) -> list[dict[str, Any]]:
     found = []
     for span in sample.spans():
         for at in range(span.begin, span.end):
-            replicas = [one for one in sample.replicas[at].tolist() if one >= 0]
+            replicas = [broker for broker in sample.replicas[at].tolist() if broker >= 0]
             values = {
                 name: getattr(sample, name)[at] for name in ("partition", "leader", "leader_epoch", "start_offset")
             }
@@ -37,7 +37,7 @@ def table(sample: Samples) -> list[dict[str, Any]]:
                     "sampled_at_ms": span.sampled_at_ms,
                     "committed_groups": int(sample.committed_groups[at]),
                     "replicas": replicas,
-                    "isr": [one for one in sample.isr[at].tolist() if one >= 0],
+                    "isr": [broker for broker in sample.isr[at].tolist() if broker >= 0],
                     "size_bytes": sample.size_bytes[at].tolist()[: len(replicas)],
                 }
             )
@@ -51,7 +51,7 @@ def test_decoding_returns_what_was_encoded(sample: Samples, max_value_bytes: int
     messages = list(encode(sample, max_value_bytes))
     read = [decode(message.key, message.value) for message in messages]
 
-    assert [one for part in read for one in table(part)] == table(sample)
+    assert [row for part in read for row in table(part)] == table(sample)
     assert all(len(message.value) <= max_value_bytes for message in messages)
     assert {(part.cluster_id, part.round_ms) for part in read} <= {(sample.cluster_id, sample.round_ms)}
 
@@ -78,9 +78,9 @@ def test_a_topic_with_very_many_partitions_is_split() -> None:
     assert len(messages) > 1
     assert {message.key for message in messages} == {b"wide"}
     assert all(len(message.value) <= MAX_VALUE_BYTES for message in messages)
-    assert [one for message in messages for one in decode(message.key, message.value).partition.tolist()] == list(
-        range(20_000)
-    )
+    assert [
+        partition for message in messages for partition in decode(message.key, message.value).partition.tolist()
+    ] == list(range(20_000))
 
 
 def test_a_partition_too_large_for_a_message_is_rejected() -> None:

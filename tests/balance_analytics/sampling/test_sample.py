@@ -51,7 +51,7 @@ async def sample(client: ClusterClient, *, within_s: float = TIMEOUT_S, with_com
 
 def column(samples: Samples, name: str, topic: str) -> list[Any]:
     """A topic's values."""
-    (span,) = [one for one in samples.spans() if one.name == topic]
+    (span,) = [span for span in samples.spans() if span.name == topic]
     found: list[Any] = getattr(samples, name)[span.begin : span.end].tolist()
     return found
 

@@ -86,7 +86,9 @@ async def test_the_topic_contains_every_message_of_a_sample() -> None:
         written = await writer.write(sample, deadline=deadline())
         found = read_back(cluster)
 
-    assert {(key, value) for _, key, value, _, _ in found} == {(one.key, one.value) for one in encode(sample)}
+    assert {(key, value) for _, key, value, _, _ in found} == {
+        (message.key, message.value) for message in encode(sample)
+    }
     assert (written.pieces, written.size_bytes) == (len(sample.topics), sum(len(data) for *_, data in cluster.produced))
     assert {(headers, at_ms) for *_, headers, at_ms in found} == {((("schema", b"1"),), ROUND_MS)}
     assert all(partition == partition_of(key, TOPIC.partitions) for partition, key, *_ in found)
@@ -101,7 +103,7 @@ async def test_the_topic_is_created_with_its_settings(brokers: tuple[int, ...], 
     async with writing(brokers) as (cluster, writer):
         await writer.open(deadline=deadline())
 
-    assert [len(one.replicas) for one in cluster.topics["samples"]] == [factor] * 3
+    assert [len(sample.replicas) for sample in cluster.topics["samples"]] == [factor] * 3
     expected = {"cleanup.policy": "delete", "retention.ms": "86400000", "min.insync.replicas": in_sync}
     assert expected.items() <= cluster.configs["samples"].items()
 
@@ -140,8 +142,8 @@ async def test_a_batch_is_sent_again_to_the_new_leader(monkeypatch: pytest.Monke
     monkeypatch.setattr(topic_writer, "RETRY_DELAY_S", 0.01)
     async with writing() as (cluster, writer):
         await writer.open(deadline=deadline())
-        for one in cluster.topics["samples"]:
-            one.leader = 3
+        for sample in cluster.topics["samples"]:
+            sample.leader = 3
         written = await writer.write(some_samples(), deadline=deadline())
 
     assert (written.pieces, len(read_back(cluster))) == (40, 40)
@@ -180,15 +182,15 @@ async def test_a_write_fails_at_its_deadline(monkeypatch: pytest.MonkeyPatch) ->
 @given(st.lists(st.integers(1, 400), max_size=30), st.integers(1, 4))
 def test_batches_contain_every_message_and_are_bounded(sizes: list[int], partitions: int) -> None:
     """Each batch is for one partition."""
-    sample = samples({f"t{at}": [row(one) for one in range(size)] for at, size in enumerate(sizes)})
+    sample = samples({f"t{at}": [row(number) for number in range(size)] for at, size in enumerate(sizes)})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(topic_writer, "BATCH_BYTES", 60_000)
         batches = list(topic_writer._batches(sample, partitions))
 
-    assert sorted(one for _, batch in batches for one in batch) == sorted(encode(sample))
+    assert sorted(message for _, batch in batches for message in batch) == sorted(encode(sample))
     for partition, batch in batches:
-        assert {partition_of(one.key, partitions) for one in batch} == {partition}
-        assert len(batch) == 1 or sum(len(one.key) + len(one.value) for one in batch) <= 60_000
+        assert {partition_of(message.key, partitions) for message in batch} == {partition}
+        assert len(batch) == 1 or sum(len(message.key) + len(message.value) for message in batch) <= 60_000
 
 
 @given(st.binary(max_size=40))
@@ -227,8 +229,8 @@ async def test_a_file_contains_every_row_of_a_sample(tmp_path: Path) -> None:
     (path,) = files(tmp_path / "samples" / "date=2026-02-01")
     found = pq.read_table(path, partitioning=None).to_pylist()
     assert (written.pieces, written.size_bytes) == (1, path.stat().st_size)
-    assert [one["topic"] for one in found] == ["orders"] * 3 + ["payments"]
-    assert {(one["cluster_id"], one["round_ms"], one["sampled_at_ms"]) for one in found} == {
+    assert [row["topic"] for row in found] == ["orders"] * 3 + ["payments"]
+    assert {(row["cluster_id"], row["round_ms"], row["sampled_at_ms"]) for row in found} == {
         ("cluster", ROUND_MS, ROUND_MS + 5)
     }
     for one, expected in zip(found, [*found_rows, row(5, leader=-1, committed_offset_sum=None)], strict=True):

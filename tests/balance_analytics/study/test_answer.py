@@ -47,7 +47,7 @@ def test_skew_is_within_two_percent_of_the_truth(seed: int) -> None:
 
     result = study(question(layout), ())
 
-    found = next(one for one in result.skew if one.resource == "bytes_in")
+    found = next(skew for skew in result.skew if skew.resource == "bytes_in")
     expected = (truth.gini, truth.max_over_mean, truth.coefficient_of_variation)
     assert pytest.approx(expected, rel=0.02) == (found.gini, found.max_over_mean, found.coefficient_of_variation)
     assert truth.not_preferred == result.leader_imbalance.not_preferred
@@ -83,7 +83,7 @@ def test_a_broker_missing_in_half_of_the_hours_is_named_and_not_counted() -> Non
     result = study(asked, ())
 
     assert [broker.counted for broker in result.brokers if broker.broker == 3] == [False]
-    assert any("broker 3 led nothing in 201 of 336 hours" in one.what for one in result.left_out)
+    assert any("broker 3 led nothing in 201 of 336 hours" in note.what for note in result.left_out)
 
 
 def test_a_result_is_one_small_json() -> None:
@@ -120,4 +120,7 @@ def test_heavy_keys_are_listed_with_what_they_have_at_least_and_at_most() -> Non
     (found,) = study(replace(question(seeded(1)), sketches={"t": sketch}), ()).key_skew
 
     assert (found.topic, found.messages, found.partition_floor) == ("t", 100, 0.5)
-    assert [(one.key, one.at_least, one.at_most) for one in found.heavy] == [("a", 0.5, 0.6), ("b", 0.2, 0.3)]
+    assert [(heavy_key.key, heavy_key.at_least, heavy_key.at_most) for heavy_key in found.heavy] == [
+        ("a", 0.5, 0.6),
+        ("b", 0.2, 0.3),
+    ]

@@ -19,7 +19,7 @@ LOADS = st.lists(st.floats(0, 1e9).map(lambda load: round(load, 3)), min_size=1,
 def plain_gini(loads: list[float]) -> float:
     """Half the mean difference between any two (each pair both ways, and with itself), over the mean."""
     mean = sum(loads) / len(loads)
-    differences = 2 * sum(abs(one - other) for one, other in combinations(loads, 2))
+    differences = 2 * sum(abs(load - other) for load, other in combinations(loads, 2))
     return differences / (2 * len(loads) ** 2 * mean) if mean else 0.0
 
 
@@ -123,4 +123,4 @@ def test_hot_partitions_follow_the_rule(topics: list[list[float]], brokers: int)
     found = hot_partitions.heat(np.array(loads), np.array(numbers), brokers)
 
     near = np.isclose(found.of_broker, 0.25) | np.isclose(found.of_broker, 0.02) | np.isclose(found.over_topic, 4)
-    assert [one for one, edge in zip(expected, near, strict=True) if not edge] == found.hot[~near].tolist()
+    assert [row for row, edge in zip(expected, near, strict=True) if not edge] == found.hot[~near].tolist()

@@ -90,7 +90,7 @@ def test_a_part_that_was_killed_after_a_failed_test_is_named_with_it() -> None:
 def test_busy_processes_end_with_the_block() -> None:
     """So that none slows down the next round."""
     with busy_processes(2) as started:
-        running = [one.poll() for one in started]
+        running = [process.poll() for process in started]
 
     assert running == [None, None]
-    assert [one.returncode for one in started] == [-9, -9]
+    assert [process.returncode for process in started] == [-9, -9]

@@ -109,7 +109,9 @@ def _kraft_state(cluster: Cluster, change: changes.PartitionStates, position: in
         move = (change.moves or {})[row]
         words.append(" moved" if move is None else f" adding {ids(move.adding)} removing {ids(move.removing)}")
     if row in (change.directories or {}):
-        words.append(f" directories [{','.join(directory(one) for one in (change.directories or {})[row])}]")
+        words.append(
+            f" directories [{','.join(directory(directory_id) for directory_id in (change.directories or {})[row])}]"
+        )
     if change.recovering is not None and change.recovering[position]:
         words.append(" recovering")
     return "".join(words)
@@ -204,7 +206,7 @@ def _memory_line(change: changes.Change) -> str:
         case changes.OfflineReplicasObserved(broker=broker, offline=offline, online=online):
             words = [f" offline {' '.join(map(name, offline))}"] if offline else []
             words += [f" online {' '.join(map(name, online))}"] if online else []
-            words += [f" refused {name(one)} ({error})" for one, error in change.refused.items()]
+            words += [f" refused {name(partition)} ({error})" for partition, error in change.refused.items()]
             return f"broker {broker} has{''.join(words)}"
         case changes.StrayReplicasObserved(broker=broker, partitions=partitions):
             return f"broker {broker} has stray replicas {' '.join(map(name, partitions))}"

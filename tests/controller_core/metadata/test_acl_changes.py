@@ -77,9 +77,9 @@ def test_filters_delete_what_they_find(current: list[Binding], filters: list[Bin
 
     made = delete_acls(image, filters)
 
-    assert made.reply == [known.find(one) for one in filters]
+    assert made.reply == [known.find(acl_filter) for acl_filter in filters]
     left = {acl_binding(record) for record in replay(image, made.records).acls.values()}
-    assert left == {*current} - {each for found in made.reply for each in found}
+    assert left == {*current} - {binding for found in made.reply for binding in found}
 
 
 def test_filters_with_unknown_numbers_are_refused() -> None:

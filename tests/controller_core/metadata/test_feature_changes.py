@@ -30,7 +30,7 @@ def image(metadata_version: int = 27, **levels: int) -> MetadataImage:
     """Return an image with a broker that supports all features."""
     broker = RegisterBrokerRecord(1, UUID(int=1), 5, (), FEATURES)
     named = {METADATA_VERSION: metadata_version, **{name.replace("_", "."): level for name, level in levels.items()}}
-    return replay(MetadataImage(), [broker, *(FeatureLevelRecord(*one) for one in named.items())])
+    return replay(MetadataImage(), [broker, *(FeatureLevelRecord(*feature) for feature in named.items())])
 
 
 def refused(state: MetadataImage, *updates: FeatureUpdate, quorum: QuorumFeatures = QUORUM) -> str:

@@ -27,7 +27,7 @@ def changes(count: int) -> RecordColumns:
 
 def values_of(found: Sequence[Payload]) -> list[bytes | None]:
     """Return the values of all records."""
-    return [record.value for one in found for batch in decode_batches(one.data) for record in batch.records]
+    return [record.value for payload in found for batch in decode_batches(payload.data) for record in batch.records]
 
 
 def plain(parts: Sequence[Part]) -> list[bytes | None]:
@@ -65,7 +65,11 @@ def test_changes_of_many_partitions_are_batches_of_their_own(count: int) -> None
 
     assert isinstance(found, list)
     assert values_of(found) == plain(parts)
-    assert [one.record_count for one in found] == [min(count, MAX_RECORDS), *([1] if count > MAX_RECORDS else []), 1]
+    assert [payload.record_count for payload in found] == [
+        min(count, MAX_RECORDS),
+        *([1] if count > MAX_RECORDS else []),
+        1,
+    ]
 
 
 def test_an_atomic_decision_with_too_many_records_is_refused() -> None:

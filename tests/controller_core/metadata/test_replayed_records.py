@@ -117,8 +117,8 @@ def test_every_type_of_record_is_replayed_or_known_to_change_nothing() -> None:
 
 ACL = records.AccessControlEntryRecord(UUID(int=7), 2, "topic", 3, "User:alice", "*", 3, 2)
 EXAMPLES: dict[type[MetadataRecord], MetadataRecord] = {
-    type(one): one
-    for one in (
+    type(record): record
+    for record in (
         ACL,
         records.ClientQuotaRecord((records.QuotaEntityPart("user", "alice"),), "producer_byte_rate", 1.0),
         records.DelegationTokenRecord("User:alice", "User:alice", (), 1, 2, 3, "token"),

@@ -66,13 +66,15 @@ def voter(node_id: int, *, level: int = DYNAMIC_VOTERS) -> Voter:
 
 def settings(node_id: int = 1, *, rules: Rules = Rules.KAFKA_4, auto_join: bool = False) -> Settings:
     """Return a node's settings."""
-    servers = tuple(Destination(-one - 1, f"host-{one}", 9000 + one) for one in (1, 2, 3) if one != node_id)
+    servers = tuple(
+        Destination(-voter_id - 1, f"host-{voter_id}", 9000 + voter_id) for voter_id in (1, 2, 3) if voter_id != node_id
+    )
     return Settings(CLUSTER, key(node_id), endpoints(node_id), LISTENER, servers, rules=rules, auto_join=auto_join)
 
 
 def history(*ids: int, level: int = DYNAMIC_VOTERS) -> VoterHistory:
     """Return a history with these voters: of a record at offset 1, or configured."""
-    voters = VoterSet.of(voter(one, level=level) for one in ids or (1, 2, 3))
+    voters = VoterSet.of(voter(node_id, level=level) for node_id in ids or (1, 2, 3))
     if level == STATIC_VOTERS:
         return VoterHistory(voters)
     return VoterHistory().from_snapshot(2, voters, level)
@@ -176,5 +178,5 @@ def respond(node: Node, source: int, body: ResponseBody, now_ms: int = NOW_MS) -
 
 def reply(ready: Ready) -> object:
     """Return the one reply to `ask`."""
-    (found,) = (one.body for one in ready.replies if one.request_id == 77)
+    (found,) = (reply.body for reply in ready.replies if reply.request_id == 77)
     return found

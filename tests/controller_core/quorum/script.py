@@ -180,7 +180,7 @@ class Play:
 
     def cut(self, *ids: str) -> None:
         """Cut nodes off from all others."""
-        some = {int(one) for one in ids}
+        some = {int(node_id) for node_id in ids}
         self.cluster.network.isolate(some, set(self.cluster.hosts) - some, both_ways=True)
 
     def resign(self, node_id: str) -> None:

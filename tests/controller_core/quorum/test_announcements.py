@@ -149,7 +149,7 @@ def test_an_unknown_high_watermark_is_no_news() -> None:
     known = step(unknown.node, Request(78, LISTENER, fetch(OTHER, 4, EPOCH)), NOW_MS)
 
     assert unknown.replies == ()
-    (response,) = (one.body for one in known.replies if one.request_id == 77)
+    (response,) = (reply.body for reply in known.replies if reply.request_id == 77)
     assert isinstance(response, FetchResponse)
     assert (response.high_watermark, response.read) == (4, None)
 
@@ -240,8 +240,8 @@ def test_records_of_before_an_election_stay_committed_and_are_applied_in_it() ->
     voted = ask(committed(), vote(OTHER, EPOCH + 1, Position(4, EPOCH))).node
     asking = tick(voted, NOW_MS + 2000).node
 
-    assert [type(one.state) for one in (voted, asking)] == [Unattached, Prospective]
-    assert [one.high_watermark for one in (voted, asking)] == [4, 4]
+    assert [type(found_node.state) for found_node in (voted, asking)] == [Unattached, Prospective]
+    assert [found_node.high_watermark for found_node in (voted, asking)] == [4, 4]
 
 
 def test_a_new_leader_names_the_first_offset_of_its_epoch() -> None:

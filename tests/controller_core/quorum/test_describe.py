@@ -41,7 +41,7 @@ def described(node: Node, now_ms: int) -> DescribeQuorumResponse:
 
 def replica(node_id: int, end_offset: int, fetched_ms: int, caught_up_ms: int) -> ReplicaState:
     """Return a voter as it is described, with times after NOW_MS; -1 is never."""
-    times = [one if one < 0 else NOW_MS + one for one in (fetched_ms, caught_up_ms)]
+    times = [time_ms if time_ms < 0 else NOW_MS + time_ms for time_ms in (fetched_ms, caught_up_ms)]
     return ReplicaState(key(node_id), end_offset, times[0], times[1], endpoints(node_id))
 
 

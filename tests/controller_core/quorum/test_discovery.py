@@ -102,7 +102,7 @@ def test_a_voter_without_a_leader_follows_the_one_that_an_answer_names(error: Er
     found = respond(node, server, FetchResponse(error, FROM_LEADER))
 
     assert (type(found.node.state), found.node.leader_id) == (Follower, LEADER)
-    assert [one.destination.id for one in fetches(found)] == [LEADER]
+    assert [fetch.destination.id for fetch in fetches(found)] == [LEADER]
 
 
 def test_a_voter_that_finds_no_leader_waits_for_its_election_timeout() -> None:
@@ -125,7 +125,7 @@ def test_a_leader_that_is_not_available_is_left_for_a_bootstrap_server() -> None
         (outgoing,) = fetches(other)
         again = respond(other.node, outgoing.destination.id, confirmed).node
 
-        assert [one.destination.id for one in fetches(ready)] == [LEADER]
+        assert [fetch.destination.id for fetch in fetches(ready)] == [LEADER]
         assert outgoing.destination.id < 0
         assert (type(again.state), again.leader_id) == (Follower, LEADER)
 
@@ -133,12 +133,12 @@ def test_a_leader_that_is_not_available_is_left_for_a_bootstrap_server() -> None
 def test_a_leader_that_does_not_answer_and_a_server_that_does_not_take_turns() -> None:
     """KafkaRaftClientTest.testObserverFollowerSendFetchToBestNode, testObserverHandleRetryFetchToLeader: one Fetch at a time."""
     ready = following_observer()
-    sent = [one.destination.id for one in fetches(ready)]
+    sent = [fetch.destination.id for fetch in fetches(ready)]
     for now_ms in (2000, 3999, 4000):
         ready = tick(ready.node, NOW_MS + now_ms)
-        sent += [one.destination.id for one in fetches(ready)]
+        sent += [fetch.destination.id for fetch in fetches(ready)]
 
-    assert [one < 0 for one in sent] == [False, True, False]
+    assert [node_id < 0 for node_id in sent] == [False, True, False]
 
 
 def test_the_late_response_of_a_leader_is_not_appended_after_that_of_the_server() -> None:
@@ -275,7 +275,7 @@ def test_a_truncation_counts_as_a_fetch_and_a_refused_one_does_not() -> None:
     refused = respond(follower(), LEADER, FetchResponse(leadership=FROM_LEADER, diverging=Position(1, 4)), NOW_MS + 9)
     unshared = respond(follower(), LEADER, FetchResponse(leadership=FROM_LEADER, diverging=Position(5, 3)))
 
-    assert [one.destination.id for one in fetches(truncated)] == [LEADER]
+    assert [fetch.destination.id for fetch in fetches(truncated)] == [LEADER]
     assert getattr(truncated.node.state, "fetch_due_ms", None) == NOW_MS + 2009
     assert (refused.node.state, unshared.node.state) == (follower().state, follower().state)
     assert (refused.log, unshared.log) == ((), ())

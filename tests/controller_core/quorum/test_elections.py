@@ -162,7 +162,10 @@ def test_a_follower_grants_pre_votes_once_its_leader_has_resigned() -> None:
     before = follower(has_fetched=True)
     after = ask(before, body).node
 
-    assert [may_grant(one, key(OTHER), up_to_date=True, pre_vote=True) for one in (before, after)] == [False, True]
+    assert [may_grant(found_node, key(OTHER), up_to_date=True, pre_vote=True) for found_node in (before, after)] == [
+        False,
+        True,
+    ]
 
 
 def test_followers_of_one_leader_campaign_at_different_times() -> None:
@@ -262,5 +265,5 @@ def test_a_resigned_leader_wakes_up_at_its_election_timeout_unless_it_shuts_down
 
 def test_the_electorate_of_a_voter_are_the_other_voters_and_an_observer_has_none() -> None:
     """A voter keeps connections to them; an observer asks for no votes."""
-    assert [one.id for one in electorate(follower())] == [LEADER, OTHER]
+    assert [voter_key.id for voter_key in electorate(follower())] == [LEADER, OTHER]
     assert electorate(observer()) == ()

@@ -77,8 +77,8 @@ def test_a_vote_is_repeated_to_its_candidate_only(name: str) -> None:
     candidates = (key(OTHER), ReplicaKey(OTHER, UUID(int=9)), ReplicaKey(OTHER), key(LEADER), OBSERVER)
 
     for up_to_date in (True, False):
-        granted = [may_grant(node, one, up_to_date=up_to_date, pre_vote=False) for one in candidates]
-        asked = [may_grant(node, one, up_to_date=up_to_date, pre_vote=True) for one in candidates]
+        granted = [may_grant(node, candidate, up_to_date=up_to_date, pre_vote=False) for candidate in candidates]
+        asked = [may_grant(node, candidate, up_to_date=up_to_date, pre_vote=True) for candidate in candidates]
         assert granted == [True, False, False, False, False]
         assert asked == [up_to_date] * 5
 
@@ -89,7 +89,12 @@ def test_a_vote_without_a_directory_is_for_any_directory_of_the_id(name: str) ->
     node = VOTED[name](ReplicaKey(OTHER))
     candidates = (key(OTHER), ReplicaKey(OTHER, UUID(int=9)), ReplicaKey(OTHER), key(LEADER))
 
-    assert [may_grant(node, one, up_to_date=False, pre_vote=False) for one in candidates] == [True, True, True, False]
+    assert [may_grant(node, candidate, up_to_date=False, pre_vote=False) for candidate in candidates] == [
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_a_candidate_of_before_recognizes_its_vote_by_the_directory() -> None:
@@ -108,6 +113,6 @@ def test_a_follower_grants_pre_votes_until_it_has_fetched_from_this_leader() -> 
     empty = FetchResponse(leadership=Leadership(EPOCH, LEADER, endpoints(LEADER)[0]))
     fetched = respond(returned, LEADER, empty, LATER_MS).node
 
-    assert [type(one.state) for one in (returned, fetched)] == [Follower, Follower]
+    assert [type(found_node.state) for found_node in (returned, fetched)] == [Follower, Follower]
     assert may_grant(returned, key(OTHER), up_to_date=True, pre_vote=True)
     assert not may_grant(fetched, key(OTHER), up_to_date=True, pre_vote=True)

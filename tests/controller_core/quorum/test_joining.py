@@ -180,7 +180,7 @@ def test_a_static_voter_reports_itself_once_to_each_leader(error: ErrorCode) -> 
     again = respond(elected.node, OTHER, FetchResponse(leadership=known), DUE_MS + 5998)
 
     assert bodies(asked) == [UpdateRaftVoterRequest]
-    assert [bodies(one) for one in (done, later, much_later, elected)] == [[FetchRequest]] * 4
+    assert [bodies(ready) for ready in (done, later, much_later, elected)] == [[FetchRequest]] * 4
     assert [(request.destination.id, type(request.body)) for request in again.requests] == [
         (OTHER, UpdateRaftVoterRequest)
     ]
@@ -203,4 +203,4 @@ def test_a_leader_without_the_api_gets_fetches_at_once_and_no_more_reports() -> 
     much_later = respond(later.node, LEADER, EMPTY, DUE_MS + 3998)
 
     assert [(request.destination.id, type(request.body)) for request in too_old.requests] == [(LEADER, FetchRequest)]
-    assert [bodies(one) for one in (later, much_later)] == [[FetchRequest]] * 2
+    assert [bodies(ready) for ready in (later, much_later)] == [[FetchRequest]] * 2

@@ -56,8 +56,8 @@ def test_a_follower_truncates_to_what_it_has_in_common_with_the_leader(
     """Q8, Q10: by one answer after another. An epoch has one leader, so behind the common part the logs share no epoch."""
     owners = dict(others)
     behind = sorted(owners[epoch] * 100 + epoch for epoch, _ in others)
-    of_leader = common + common[-1:] * longer + [one for one in behind if one < 100]
-    of_follower = common + [one - 100 for one in behind if one > 100]
+    of_leader = common + common[-1:] * longer + [epoch for epoch in behind if epoch < 100]
+    of_follower = common + [epoch - 100 for epoch in behind if epoch > 100]
     leader, follower = log_of(of_leader), log_of(of_follower)
     for _ in range(len(of_follower) + 1):
         validity, position = leader.validate(follower.end)

@@ -60,7 +60,7 @@ def test_observers_at_the_same_offset_get_one_response() -> None:
 
     assert isinstance(first, FetchResponse)
     assert first.read == ReadRange(4, 5, 1024 * 1024)
-    assert all(one is first for one in others)
+    assert all(other is first for other in others)
 
 
 def test_many_observers_wait_for_the_end_of_the_pause_with_the_next_commits() -> None:

@@ -36,7 +36,7 @@ ENDS = st.lists(st.none() | st.integers(0, 9), min_size=1, max_size=7)
 
 def replicas_with(ends: Mapping[int, int | None]) -> Replicas:
     """Return voters with these ends of their logs."""
-    return Replicas({one: Progress(key(one), end_offset=end) for one, end in ends.items()}, {})
+    return Replicas({voter_id: Progress(key(voter_id), end_offset=end) for voter_id, end in ends.items()}, {})
 
 
 @given(ENDS)
@@ -53,7 +53,9 @@ def test_a_majority_has_everything_up_to_its_end_and_no_more(ends: list[int | No
 @given(ENDS)
 def test_successors_are_ordered_by_the_length_of_their_logs(ends: list[int | None]) -> None:
     """LeaderStateTest.testGetNonLeaderFollowersByFetchOffsetDescending; one that has not fetched is last, ids decide between equals."""
-    ordered = [(one.end_offset, one.key.id) for one in replicas_with(dict(enumerate(ends))).by_descending_end()]
+    ordered = [
+        (progress.end_offset, progress.key.id) for progress in replicas_with(dict(enumerate(ends))).by_descending_end()
+    ]
 
     assert ordered == sorted(ordered, key=lambda one: (-1 if one[0] is None else one[0], -one[1]), reverse=True)
 
@@ -98,16 +100,16 @@ def test_a_fetch_from_an_earlier_offset_is_noted_and_lowers_no_high_watermark() 
 
 def test_a_replica_keeps_its_progress_when_it_becomes_a_voter_or_ceases_to_be_one() -> None:
     """Also when a voter of kraft.version 0 gets its directory id (testUpdateVotersFromNoDirectoryIdToDirectoryId)."""
-    static = VoterSet.of(Voter(ReplicaKey(one)) for one in (1, 2))
+    static = VoterSet.of(Voter(ReplicaKey(voter_id)) for voter_id in (1, 2))
     replicas = Replicas.start(static)
     replicas = replicas.update(key(2), Progress(ReplicaKey(2), end_offset=7))
     replicas = replicas.update(key(4), Progress(key(4), end_offset=9))
-    upgraded = replicas.with_voters(VoterSet.of(voter(one) for one in (1, 2, 4)))
-    shrunk = upgraded.with_voters(VoterSet.of(voter(one) for one in (1, 4)))
+    upgraded = replicas.with_voters(VoterSet.of(voter(voter_id) for voter_id in (1, 2, 4)))
+    shrunk = upgraded.with_voters(VoterSet.of(voter(voter_id) for voter_id in (1, 4)))
 
-    assert {one: found.end_offset for one, found in upgraded.voters.items()} == {1: None, 2: 7, 4: 9}
+    assert {voter_id: found.end_offset for voter_id, found in upgraded.voters.items()} == {1: None, 2: 7, 4: 9}
     assert (upgraded.voters[2].key, upgraded.observers) == (key(2), {})
-    assert {one: found.end_offset for one, found in shrunk.observers.items()} == {key(2): 7}
+    assert {replica_key: found.end_offset for replica_key, found in shrunk.observers.items()} == {key(2): 7}
 
 
 def test_another_directory_of_a_voters_id_is_an_observer() -> None:
@@ -140,14 +142,14 @@ def test_a_majority_of_fetches_counts_each_voter_once_and_no_observer() -> None:
     majority = ask(repeated, fetch(3, 3, 4), NOW_MS + 1500).node
     again = ask(ask(majority, fetch(4, 3, 4), NOW_MS + 3000).node, fetch(9, 3, 4), NOW_MS + 3000).node
 
-    assert [check_due_ms(one) for one in (node, repeated, majority, again)] == [3000, 3000, 4500, 4500]
+    assert [check_due_ms(some_node) for some_node in (node, repeated, majority, again)] == [3000, 3000, 4500, 4500]
     assert isinstance(tick(again, NOW_MS + 4500).node.state, Resigned)
 
 
 def with_voters(node: Node, *ids: int) -> Node:
     """Return a leader under another voter set."""
     assert isinstance(node.state, Leader), node.state
-    replicas = node.state.replicas.with_voters(VoterSet.of(voter(one) for one in ids))
+    replicas = node.state.replicas.with_voters(VoterSet.of(voter(node_id) for node_id in ids))
     return replace(node, state=replace(node.state, replicas=replicas), history=history(*ids))
 
 
@@ -169,8 +171,8 @@ def test_the_only_voter_leads_without_fetches() -> None:
     node = start(settings(), StoredElection(EPOCH), LOG, history(1), 1, NOW_MS).node
     asked = ask(node, fetch(9, 3, 4, epoch=EPOCH + 1)).node
 
-    for one in (node, asked):
-        assert isinstance(tick(one, NOW_MS + 3_600_000).node.state, Leader)
+    for some_node in (node, asked):
+        assert isinstance(tick(some_node, NOW_MS + 3_600_000).node.state, Leader)
 
 
 def test_observers_that_are_silent_are_forgotten_when_another_one_fetches() -> None:

@@ -71,7 +71,7 @@ def voters_in(ready: Ready) -> tuple[int, ...]:
     """Return the voters that a step has appended."""
     (operation,) = ready.log
     assert isinstance(operation, Appended)
-    (record,) = (one for batch in operation.batches for one in batch.control if isinstance(one, VotersRecord))
+    (record,) = (record for batch in operation.batches for record in batch.control if isinstance(record, VotersRecord))
     return record.voters.ids
 
 
@@ -82,14 +82,14 @@ def test_a_voter_counts_from_its_record_on_and_is_answered_at_the_commit() -> No
 
     assert voters_in(appended) == (1, 2, 3, 4)
     assert (appended.node.voters.majority, appended.replies) == (3, ())
-    assert [one.body for one in done.replies if one.request_id == 77] == [AddRaftVoterResponse()]
+    assert [reply.body for reply in done.replies if reply.request_id == 77] == [AddRaftVoterResponse()]
 
 
 def test_a_voter_that_joins_by_itself_is_answered_at_the_append() -> None:
     """KIP-1186, ackWhenCommitted: it must fetch for the commit, on the connection that waits for the answer."""
     appended = respond(adding(ack_when_committed=False), NEW, VERSIONS)
 
-    assert [one.body for one in appended.replies] == [AddRaftVoterResponse()]
+    assert [reply.body for reply in appended.replies] == [AddRaftVoterResponse()]
     assert isinstance(appended.node.state, Leader)
     assert appended.node.state.change is not None
 
@@ -107,7 +107,7 @@ def test_a_voter_is_not_added_without_the_level_or_an_answer_or_the_records() ->
         (tick(adding(), NOW_MS + 2000), ErrorCode.REQUEST_TIMED_OUT),
     ]
     for ready, error in cases:
-        assert [one.body.error for one in ready.replies if isinstance(one.body, AddRaftVoterResponse)] == [error]
+        assert [reply.body.error for reply in ready.replies if isinstance(reply.body, AddRaftVoterResponse)] == [error]
         assert ready.log == ()
 
 
@@ -228,7 +228,7 @@ def joining(voters: VoterHistory) -> Ready:
 
 def test_a_controller_that_is_no_voter_adds_itself() -> None:
     """controller.quorum.auto.join.enable."""
-    (request,) = (one.body for one in joining(history()).requests)
+    (request,) = (request.body for request in joining(history()).requests)
 
     assert request == AddRaftVoterRequest(nodes.CLUSTER, 2000, key(NEW), endpoints(NEW), ack_when_committed=False)
 
@@ -237,7 +237,7 @@ def test_a_controller_with_a_new_disk_removes_its_old_one_first() -> None:
     """The id of the old directory cannot be taken by two voters."""
     old = ReplicaKey(NEW, key(9).directory_id)
     voters = history().voters.add(Voter(old, endpoints(NEW)))
-    (request,) = (one.body for one in joining(VoterHistory().from_snapshot(2, voters, 1)).requests)
+    (request,) = (request.body for request in joining(VoterHistory().from_snapshot(2, voters, 1)).requests)
 
     assert request == RemoveRaftVoterRequest(nodes.CLUSTER, old)
 

@@ -57,7 +57,7 @@ def append(node: Node) -> Ready:
 
 def replies_to(ready: Ready, request_id: int) -> list[object]:
     """Return the replies to a request."""
-    return [one.body for one in ready.replies if one.request_id == request_id]
+    return [reply.body for reply in ready.replies if reply.request_id == request_id]
 
 
 @pytest.mark.shows("Q6")
@@ -149,9 +149,9 @@ def test_a_replica_waits_with_one_fetch() -> None:
     waiting = ask(committed(), fetch(OTHER, 4, EPOCH, high_watermark=4)).node
     again = step(waiting, Request(78, nodes.LISTENER, fetch(OTHER, 4, EPOCH, high_watermark=4)), NOW_MS)
 
-    assert [one.request_id for one in again.replies] == [77]
+    assert [reply.request_id for reply in again.replies] == [77]
     assert isinstance(again.node.state, Leader)
-    assert [one.request_id for one in again.node.state.delayed.by_replica.values()] == [78]
+    assert [fetch.request_id for fetch in again.node.state.delayed.by_replica.values()] == [78]
 
 
 def test_waiting_fetches_are_refused_when_the_leader_learns_of_another() -> None:
@@ -173,7 +173,7 @@ def test_a_follower_appends_and_fetches_again_after_the_flush() -> None:
 
     assert (appended.log, appended.requests) == ((Appended((batch,)),), ())
     assert appended.notices == (Committed(3),)
-    (request,) = (one.body for one in flushed.requests)
+    (request,) = (request.body for request in flushed.requests)
     assert isinstance(request, FetchRequest)
     assert (request.fetched, request.high_watermark) == (Position(4, EPOCH), 3)
 
@@ -239,8 +239,8 @@ def test_a_refusal_without_news_backs_off() -> None:
     ready = respond(node, LEADER, FetchResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER, FROM_LEADER))
     unknown = respond(node, LEADER, FetchResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER, Leadership(EPOCH, NO_NODE)))
 
-    for one in (ready, unknown):
-        assert one.node.connections.is_backing_off(LEADER, NOW_MS)
+    for some_ready in (ready, unknown):
+        assert some_ready.node.connections.is_backing_off(LEADER, NOW_MS)
 
 
 def fetching() -> Node:
@@ -263,14 +263,14 @@ def test_a_follower_fetches_a_snapshot_and_goes_on_behind_it() -> None:
     voters = history(1, 2).voters
     installed = step(last.node, SnapshotInstalled(Position(8, EPOCH), 10, voters, 1), NOW_MS)
 
-    (request,) = (one.body for one in first.requests)
+    (request,) = (request.body for request in first.requests)
     assert isinstance(request, FetchSnapshotRequest)
     assert request.position == 6
     assert last.log == (SnapshotChunk(Position(8, EPOCH), 6, b"7890", is_last=True),)
     assert last.requests == ()
     assert (installed.node.log.start_offset, installed.node.log.end) == (8, Position(8, EPOCH))
     assert (installed.node.voters, installed.notices) == (voters, (Committed(8),))
-    (next_request,) = (one.body for one in installed.requests)
+    (next_request,) = (request.body for request in installed.requests)
     assert isinstance(next_request, FetchRequest)
     assert next_request.fetched == Position(8, EPOCH)
 
@@ -287,7 +287,7 @@ def test_a_rejected_snapshot_is_fetched_again_when_the_leader_names_it() -> None
     node = respond(fetching(), LEADER, chunk(0, b"1234567890")).node
     rejected = step(node, SnapshotRejected(Position(8, EPOCH)), NOW_MS)
 
-    (request,) = (one.body for one in rejected.requests)
+    (request,) = (request.body for request in rejected.requests)
     assert isinstance(request, FetchRequest)
     assert request.fetched == LOG.end
 

@@ -176,7 +176,7 @@ def test_an_answer_without_a_valid_snapshot_id_gives_the_snapshot_up(snapshot: P
     """KafkaRaftClientSnapshotTest.testFetchSnapshotResponseWithInvalidId: the next Fetch names another one."""
     ready = respond(named(ID).node, LEADER, replace(part(b""), snapshot=snapshot))
 
-    assert [(one.destination.id, type(one.body)) for one in ready.requests] == [(LEADER, FetchRequest)]
+    assert [(request.destination.id, type(request.body)) for request in ready.requests] == [(LEADER, FetchRequest)]
     assert (ready.log, ready.notices) == ((), ())
 
 
@@ -195,7 +195,7 @@ def test_a_snapshot_that_is_there_is_not_fetched() -> None:
     node = replace(follower(), log=LOG.add_snapshot(Snapshot(BOOTSTRAP_SNAPSHOT, 10)))
     ready = respond(node, LEADER, FetchResponse(leadership=FROM_LEADER, snapshot=BOOTSTRAP_SNAPSHOT))
 
-    assert [(one.destination.id, type(one.body)) for one in ready.requests] == [(LEADER, FetchRequest)]
+    assert [(request.destination.id, type(request.body)) for request in ready.requests] == [(LEADER, FetchRequest)]
     assert ready.notices == ()
 
 
@@ -206,7 +206,9 @@ def test_a_new_leader_is_asked_for_records_first() -> None:
         answer = FetchSnapshotResponse(ErrorCode.FENCED_LEADER_EPOCH, known)
         ready = respond(named(ID).node, LEADER, answer)
 
-        assert [(one.destination.id, type(one.body)) for one in ready.requests] == [(leader_id, FetchRequest)]
+        assert [(request.destination.id, type(request.body)) for request in ready.requests] == [
+            (leader_id, FetchRequest)
+        ]
         assert isinstance(ready.node.state, Follower)
         assert ready.node.state.fetching is None
 
@@ -216,7 +218,7 @@ def test_an_answer_of_an_earlier_epoch_is_asked_for_again() -> None:
     old = FetchSnapshotResponse(ErrorCode.UNKNOWN_LEADER_EPOCH, Leadership(EPOCH - 1, OTHER, endpoints(OTHER)[0]))
     ready = respond(named(ID).node, LEADER, old)
 
-    assert [one.body for one in ready.requests] == [FetchSnapshotRequest(CLUSTER, EPOCH, key(1), ID, 0)]
+    assert [request.body for request in ready.requests] == [FetchSnapshotRequest(CLUSTER, EPOCH, key(1), ID, 0)]
 
 
 def test_bytes_of_an_earlier_epoch_are_not_written() -> None:
@@ -225,7 +227,7 @@ def test_bytes_of_an_earlier_epoch_are_not_written() -> None:
     ready = respond(named(ID).node, LEADER, old)
 
     assert ready.log == ()
-    assert [type(one.body) for one in ready.requests] == [FetchSnapshotRequest]
+    assert [type(request.body) for request in ready.requests] == [FetchSnapshotRequest]
 
 
 def test_bytes_that_come_after_the_fetch_timeout_are_ignored() -> None:

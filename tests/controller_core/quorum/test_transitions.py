@@ -259,10 +259,11 @@ def test_a_leader_without_endpoints_is_known_but_not_followed() -> None:
     asking = tick(node, LATER_MS).node
     lost = refused(asking, LATER_MS).node
 
-    assert [type(one.state) for one in (node, asking, lost)] == [Unattached, Prospective, Unattached]
-    assert [(one.leader_id, one.leader_endpoints, one.stored.leader_id) for one in (node, asking, lost)] == [
-        (8, (), 8)
-    ] * 3
+    assert [type(some_node.state) for some_node in (node, asking, lost)] == [Unattached, Prospective, Unattached]
+    assert [
+        (some_node.leader_id, some_node.leader_endpoints, some_node.stored.leader_id)
+        for some_node in (node, asking, lost)
+    ] == [(8, (), 8)] * 3
     assert isinstance(tick(lost, LATER_MS + 2000).node.state, Prospective)
     with pytest.raises(AssertionError):
         roles.become_follower(Draft(node, NOW_MS), EPOCH, 8, ())
@@ -298,8 +299,8 @@ def test_an_observer_starts_no_election_and_votes() -> None:
     waiting = (observer(), voted.node, ask(following_observer(), replace(request, epoch=EPOCH + 1)).node)
 
     assert reply(voted) == VoteResponse(leadership=Leadership(EPOCH), granted=True)
-    assert (voted.node.stored.voted, [due_ms(one) for one in waiting]) == (key(3), [NEVER] * 3)
-    assert {type(tick(one, NOW_MS + 3_600_000).node.state) for one in waiting} == {Unattached}
+    assert (voted.node.stored.voted, [due_ms(some_node) for some_node in waiting]) == (key(3), [NEVER] * 3)
+    assert {type(tick(some_node, NOW_MS + 3_600_000).node.state) for some_node in waiting} == {Unattached}
     assert isinstance(tick(following_observer(), NOW_MS + 3_600_000).node.state, Follower)
 
 

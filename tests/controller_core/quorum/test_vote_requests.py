@@ -164,7 +164,9 @@ def test_votes_that_come_after_the_winner_are_ignored(make: Callable[[], Node]) 
     """KafkaRaftClientTest.testVoteResponseIgnoredAfterBecomingFollower, testPreVoteResponseIgnoredAfterBecomingFollower."""
     asking = make()
     followed = ask(asking, begin(OTHER, EPOCH)).node
-    requests = [(one, flight) for one, flight in asking.connections.by_id.items() if one in {LEADER, OTHER}]
+    requests = [
+        (other_id, flight) for other_id, flight in asking.connections.by_id.items() if other_id in {LEADER, OTHER}
+    ]
     late = followed
     for source, flight in requests:
         late = step(late, Response(source, getattr(flight, "correlation_id", 0), YES), NOW_MS).node
@@ -198,7 +200,7 @@ def test_a_pre_vote_that_times_out_returns_to_the_known_leader_or_begins_again()
     known = tick(tick(follower(), LATER_MS).node, LATER_MS + 2000).node
 
     assert isinstance(unknown.state, Prospective)
-    assert [one.id for one in unknown.state.votes.missing] == [LEADER, OTHER]
+    assert [other_id.id for other_id in unknown.state.votes.missing] == [LEADER, OTHER]
     assert unknown.state.election_due_ms >= LATER_MS + 3000
     assert isinstance(known.state, Follower)
     assert isinstance(tick(known, LATER_MS + 4000).node.state, Prospective)
@@ -212,7 +214,7 @@ def test_a_candidate_without_pre_votes_among_its_voters_asks_for_pre_votes_again
     won = respond(again, LEADER, replace(YES, leadership=Leadership(EPOCH + 1)), LATER_MS + 2000).node
     refused = respond(won, OTHER, too_old, LATER_MS + 2000).node
 
-    assert [type(one.state) for one in (campaigning, again, won)] == [Candidate, Prospective, Candidate]
+    assert [type(some_node.state) for some_node in (campaigning, again, won)] == [Candidate, Prospective, Candidate]
     assert (refused.state, refused.epoch) == (won.state, EPOCH + 2)
 
 

@@ -179,12 +179,12 @@ def test_versions_of_another_node_are_ignored() -> None:
 
     assert (ignored.log, ignored.replies) == ((), ())
     assert ignored.node.connections.is_ready(OTHER, NOW_MS)
-    assert [(one.request_id, getattr(one.body, "error", None)) for one in failed.replies] == [(50, NOT_NOW)]
+    assert [(reply.request_id, getattr(reply.body, "error", None)) for reply in failed.replies] == [(50, NOT_NOW)]
 
 
 def errors_for(ready: Ready) -> list[ErrorCode]:
     """Return the answers to the request for a change."""
-    return [getattr(one.body, "error", ErrorCode.NONE) for one in ready.replies if one.request_id == 50]
+    return [getattr(reply.body, "error", ErrorCode.NONE) for reply in ready.replies if reply.request_id == 50]
 
 
 def test_a_change_that_is_not_committed_in_time_is_answered_and_its_voters_stay() -> None:
@@ -241,7 +241,7 @@ def test_a_removed_leader_ends_as_an_observer() -> None:
     ended = tick(resigned, NOW_MS + 2000).node
 
     assert sorted(request.destination.id for request in ready.requests) == [LEADER, OTHER]
-    assert [isinstance(one.state, Resigned) for one in (node, resigned)] == [True, True]
+    assert [isinstance(some_node.state, Resigned) for some_node in (node, resigned)] == [True, True]
     assert (type(ended.state), ended.epoch, ended.is_voter) == (Unattached, EPOCH + 1, False)
 
 
@@ -259,7 +259,7 @@ def test_a_leader_with_new_endpoints_writes_them_in_its_first_batch() -> None:
 
     (operation,) = ready.log
     assert isinstance(operation, Appended)
-    (record,) = (one for one in operation.batches[0].control if isinstance(one, VotersRecord))
+    (record,) = (record for record in operation.batches[0].control if isinstance(record, VotersRecord))
     assert record.voters.endpoints(1) == endpoints(7)
     assert [
         request.body.endpoints for request in ready.requests if isinstance(request.body, BeginQuorumEpochRequest)

@@ -15,7 +15,7 @@ def test_an_election_is_won_by_a_majority_and_lost_without_hope_of_one(
     count: int, answers: list[tuple[int, bool]]
 ) -> None:
     """The first answer of each voter counts; answers of others do not."""
-    votes = Votes.start([ReplicaKey(one) for one in range(1, count + 1)], ReplicaKey(1))
+    votes = Votes.start([ReplicaKey(voter_id) for voter_id in range(1, count + 1)], ReplicaKey(1))
     first: dict[int, bool] = {1: True}
     for voter, granted in answers:
         votes = votes.record(voter, granted=granted)
@@ -27,7 +27,7 @@ def test_an_election_is_won_by_a_majority_and_lost_without_hope_of_one(
     assert votes.is_won == (granted_count > count / 2)
     assert votes.is_lost == (granted_count + open_count <= count / 2)
     assert not (votes.is_won and votes.is_lost)
-    assert [key.id for key in votes.missing] == [one for one in range(1, count + 1) if one not in first]
+    assert [key.id for key in votes.missing] == [voter_id for voter_id in range(1, count + 1) if voter_id not in first]
 
 
 @given(st.integers(1, 8), st.integers(0, 10_000))

@@ -47,8 +47,10 @@ class CheckedDriver(QuorumDriver):
             assert row is not None
             leader, isr = int(columns.leader[row]), columns.isr_of(row)
             minimum = self.cluster.min_isr_topics.get(name.topic, 1)
-            alive = [self.processes[one] for one in isr if self.processes[one].is_up]
-            registered = [one for one in alive if self.cluster.brokers.get(one.id, one).epoch == one.epoch]
+            alive = [self.processes[broker] for broker in isr if self.processes[broker].is_up]
+            registered = [
+                process for process in alive if self.cluster.brokers.get(process.id, process).epoch == process.epoch
+            ]
             if (
                 leader == NO_LEADER
                 or len(registered) < len(isr)

@@ -139,7 +139,9 @@ def test_cordoned_directories_get_no_new_replicas(driver: QuorumDriver) -> None:
     refused = driver.create("wide", partitions=1, replication_factor=3)
 
     replicas = {
-        one for partition in range(4) for one in driver.cluster.columns.replicas_of(driver.row(f"more-{partition}"))
+        broker
+        for partition in range(4)
+        for broker in driver.cluster.columns.replicas_of(driver.row(f"more-{partition}"))
     }
     assert (created.failure, replicas) == (None, {1, 2})
     assert code_of(refused.failure) is ErrorCode.INVALID_REPLICATION_FACTOR

@@ -197,8 +197,8 @@ class Machine(RuleBasedStateMachine):
             return None
         row = self.driver.row(name)
         partition = self.driver.cluster.name_of(row)
-        able = [one for one in self.driver.cluster.columns.replicas_of(row) if self.is_in_service(one)]
-        isr = [leader, *(one for one in able if one != leader and one in kept)]
+        able = [broker for broker in self.driver.cluster.columns.replicas_of(row) if self.is_in_service(broker)]
+        isr = [leader, *(broker for broker in able if broker != leader and broker in kept)]
         end = self.driver.logs.get((leader, partition), 0)
         self.driver.logs |= {(member, partition): end for member in isr}
         return self.driver.alter_isr(name, isr)

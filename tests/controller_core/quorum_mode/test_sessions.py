@@ -40,7 +40,7 @@ def test_a_new_active_controller_gives_unfenced_brokers_a_whole_session() -> Non
 
     sessions.begin([Broker(1, 7, ()), Broker(2, 8, (), fenced=True)], now_ms=500)
 
-    valid = [sessions.is_valid(*one, now_ms=600) for one in ((1, 7), (2, 8), (9, 1))]
+    valid = [sessions.is_valid(*session, now_ms=600) for session in ((1, 7), (2, 8), (9, 1))]
     assert valid == [True, False, False]
 
 

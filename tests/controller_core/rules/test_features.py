@@ -52,4 +52,9 @@ def test_updates_are_independent() -> None:
 
     levels, outcomes = update_features(updates, {"f": 3, "old": 1, "high": 4, "other": 2}, supported)
     assert levels == {"f": 5, "high": 1, "other": 2}
-    assert {name: each is None for name, each in outcomes.items()} == {"f": True, "h": False, "old": True, "high": True}
+    assert {name: outcome is None for name, outcome in outcomes.items()} == {
+        "f": True,
+        "h": False,
+        "old": True,
+        "high": True,
+    }

@@ -79,7 +79,7 @@ def test_a_smaller_isr_raises_the_leader_epoch_depending_on_the_rules(
     cluster = cluster_of(cases, rules)
     rows = np.arange(len(cases), dtype=np.int32)
     expected = {
-        row: (case.leader, row + (rules is ZOOKEEPER_RULES), tuple(one for one in case.isr if one not in gone))
+        row: (case.leader, row + (rules is ZOOKEEPER_RULES), tuple(broker for broker in case.isr if broker not in gone))
         for row, case in enumerate(cases)
     }
 

@@ -13,7 +13,7 @@ def brokers(draw: st.DrawFn) -> list[StripedBroker]:
     """Brokers, at least one of them in service."""
     ids = draw(st.lists(st.integers(0, 200), min_size=1, max_size=10, unique=True))
     racks = draw(st.sampled_from([[None], ["rack-1", "rack-2"], ["a", "rack-2", "Ω", None]]))
-    found = [StripedBroker(one, draw(st.sampled_from(racks)), draw(st.booleans())) for one in ids]
+    found = [StripedBroker(broker, draw(st.sampled_from(racks)), draw(st.booleans())) for broker in ids]
     return [StripedBroker(found[0].id, found[0].rack), *found[1:]]
 
 

@@ -128,8 +128,8 @@ def test_elections_are_counted_and_changes_of_an_isr_are_not(metrics: Metrics, c
     elected = change(NewState(rows[0], 2, 1, (2,)), NewState(rows[2], 3, 1, (3,), unclean=True))
     shrunk = change(NewState(rows[1], 2, 1, (2,)))
     leaderless = change(NewState(rows[0], -1, 2, (2,)))
-    for one in (elected, shrunk, leaderless):
-        metrics.count_elections(cluster, one)
+    for node_metrics in (elected, shrunk, leaderless):
+        metrics.count_elections(cluster, node_metrics)
 
     name = "kafka_controller_controllerstats"
     assert metrics.registry.get_sample_value(f"{name}_leaderelections_total") == 2

@@ -142,7 +142,9 @@ async def test_2000_clients_behind_one_long_event_cost_little_each(monkeypatch: 
             await end.wait()
 
     scope = events.ElectLeaders(names("orders-0")).scope
-    clients = [asyncio.create_task(take(one)) for one in (ALL, *[scope] * scheduler.MAX_CLIENT_WAITING)]
+    clients = [
+        asyncio.create_task(take(waited_scope)) for waited_scope in (ALL, *[scope] * scheduler.MAX_CLIENT_WAITING)
+    ]
     await settled()
     assert term.controller.scheduler.waiting == scheduler.MAX_CLIENT_WAITING
     end.set()

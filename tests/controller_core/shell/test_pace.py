@@ -33,7 +33,7 @@ async def test_a_timer_runs_between_any_two_steps() -> None:
     seen = await seen_by_a_timer(work, done)
 
     assert sorted(f"{name}{part}" for name in "abc" for part in range(2)) == sorted(done)
-    assert list(range(1, 7)) == sorted({len(one) for one in seen} - {0})
+    assert list(range(1, 7)) == sorted({len(part) for part in seen} - {0})
 
 
 async def test_steps_run_in_the_order_in_which_they_were_requested() -> None:
@@ -95,4 +95,4 @@ async def test_a_loop_pauses_by_the_amount_of_work() -> None:
 
     seen = await seen_by_a_timer([asyncio.create_task(work())], done)
 
-    assert sorted({len(one) for one in seen} - {0}) == [3, 7, 10]
+    assert sorted({len(part) for part in seen} - {0}) == [3, 7, 10]

@@ -111,7 +111,7 @@ async def test_live_brokers_are_the_registered_brokers(running: RunningProcess) 
 async def test_from_a_client_to_znodes_and_brokers_and_back(running: RunningProcess) -> None:
     """All parts together: a topic is created, its leader fails, the topic is deleted; requests in the order that brokers rely on."""
     brokers = [await FakeBroker().start() for _ in range(3)]
-    sessions = [running.broker(number + 1, each.port) for number, each in enumerate(brokers)]
+    sessions = [running.broker(number + 1, listener.port) for number, listener in enumerate(brokers)]
     running.start()
     await running.until_active()
     client = await Connection.open("127.0.0.1", running.process._fronts[INTERNAL].port, client_id="a client")
@@ -144,5 +144,5 @@ async def test_from_a_client_to_znodes_and_brokers_and_back(running: RunningProc
 
     await client.close()
     await running.end()
-    for each in brokers:
-        await each.close()
+    for broker in brokers:
+        await broker.close()

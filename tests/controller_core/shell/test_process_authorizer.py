@@ -66,16 +66,16 @@ def acl(topic: str) -> Body:
 async def test_acls_in_zookeeper_are_in_force_and_followed(client: Connection, running: RunningProcess) -> None:
     """An ACL that a broker writes takes effect at once, for its principal and host."""
     described = await client.call(ApiKey.DESCRIBE_ACLS, ALL_ACLS)
-    assert [each["resource_name"] for each in described["resources"]] == [CLUSTER_NAME]
+    assert [resource["resource_name"] for resource in described["resources"]] == [CLUSTER_NAME]
     refused = await client.call(ApiKey.CREATE_ACLS, {"creations": [acl("orders")]})
-    assert [each["error_code"] for each in refused["results"]] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
+    assert [result["error_code"] for result in refused["results"]] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
 
     running.server.put(CLUSTER, allowed(Operation.DESCRIBE, Operation.ALTER))
     running.server.put("/kafka-acl-changes/acl_changes_9000000000", f"CLUSTER:{CLUSTER_NAME}".encode())
     known = running.process._authorizer.service.known  # type: ignore[union-attr]
     await running.until(lambda: len(next(iter(dict(known.acls.patterns()).values()))) == 2)
     made = await client.call(ApiKey.CREATE_ACLS, {"creations": [acl("orders")]})
-    assert [each["error_code"] for each in made["results"]] == [0]
+    assert [result["error_code"] for result in made["results"]] == [0]
     assert "/kafka-acl/Topic/orders" in running.server.znodes
 
 
@@ -85,9 +85,9 @@ async def test_a_client_without_an_acl_is_refused_all_guarded_requests(
     """An open port deletes no topic and takes no leadership."""
     topic = {"name": "orders", "num_partitions": 1, "replication_factor": 1}
     created = await client.call(ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": 1000})
-    assert [each["error_code"] for each in created["topics"]] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert [topic["error_code"] for topic in created["topics"]] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
     deleted = await client.call(ApiKey.DELETE_TOPICS, {"topic_names": ["orders"], "timeout_ms": 1000}, version=5)
-    assert [each["error_code"] for each in deleted["responses"]] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert [response["error_code"] for response in deleted["responses"]] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
     shut_down = await client.call(ApiKey.CONTROLLED_SHUTDOWN, {"broker_id": 1, "broker_epoch": 1})
     assert shut_down["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     assert (await client.call(ApiKey.METADATA, {"topics": None}))["topics"] == []
@@ -102,7 +102,7 @@ async def test_after_a_lost_session_the_acls_are_read_again(client: Connection, 
     known = running.process._authorizer.service.known  # type: ignore[union-attr]
     await running.until(lambda: len(dict(known.acls.patterns())) == 2)
     described = await client.call(ApiKey.DESCRIBE_ACLS, ALL_ACLS)
-    assert sorted(each["resource_name"] for each in described["resources"]) == [CLUSTER_NAME, "orders"]
+    assert sorted(resource["resource_name"] for resource in described["resources"]) == [CLUSTER_NAME, "orders"]
 
 
 async def test_a_login_at_brokers_without_an_authorizer_is_logged(

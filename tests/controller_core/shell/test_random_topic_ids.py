@@ -40,7 +40,9 @@ def test_a_leading_dash_is_recognised_as_in_base64() -> None:
     """Uuid.toString is base64 for URLs, where the value 62 is a dash."""
     ids = [UUID(int=first << 120 | 5) for first in range(256)]
 
-    assert [urlsafe_b64encode(one.bytes).startswith(b"-") for one in ids] == [starts_with_dash(one) for one in ids]
+    assert [urlsafe_b64encode(topic_id.bytes).startswith(b"-") for topic_id in ids] == [
+        starts_with_dash(topic_id) for topic_id in ids
+    ]
 
 
 def test_topic_ids_are_version_4() -> None:

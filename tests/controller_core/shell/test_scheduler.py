@@ -282,7 +282,7 @@ def test_admissions_follow_the_plain_rule_for_any_arrivals_ends_and_cancellation
                 await (crowd.end(chosen) if chosen in expected else crowd.cancel(chosen))
             running = [number for number in there if number in expected]
             waiting = [number for number in there if number not in expected]
-            admitted = plain_admissible([scopes[one] for one in running], [scopes[one] for one in waiting])
+            admitted = plain_admissible([scopes[event] for event in running], [scopes[event] for event in waiting])
             expected = sorted([*running, *(waiting[place] for place in admitted)])
             assert sorted(crowd.running()) == expected
             assert len(there) - len(expected) == crowd.scheduler.waiting

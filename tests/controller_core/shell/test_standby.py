@@ -101,11 +101,11 @@ async def test_registrations_of_brokers_are_followed(running: RunningProcess) ->
     running.elect(999)
     first = running.broker(1)
     running.start()
-    await running.until(lambda: [one.broker_id for one in running.process._live_brokers.on(INTERNAL)] == [1])
+    await running.until(lambda: [broker.broker_id for broker in running.process._live_brokers.on(INTERNAL)] == [1])
     running.broker(2)
-    await running.until(lambda: [one.broker_id for one in running.process._live_brokers.on(INTERNAL)] == [1, 2])
+    await running.until(lambda: [broker.broker_id for broker in running.process._live_brokers.on(INTERNAL)] == [1, 2])
     first.expire()
-    await running.until(lambda: [one.broker_id for one in running.process._live_brokers.on(INTERNAL)] == [2])
+    await running.until(lambda: [broker.broker_id for broker in running.process._live_brokers.on(INTERNAL)] == [2])
     await running.end()
 
 

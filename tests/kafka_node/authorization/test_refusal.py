@@ -22,9 +22,11 @@ JUDGED = [key for key, row in NEEDS.items() if row != OPEN]
 def codes(value: Any) -> list[int]:
     """List every error code in a response."""
     if isinstance(value, dict):
-        own = [each for key, each in value.items() if key.endswith("error_code") and not isinstance(each, list)]
-        return own + [code for each in value.values() for code in codes(each)]
-    return [code for each in value for code in codes(each)] if isinstance(value, list) else []
+        own = [
+            element for key, element in value.items() if key.endswith("error_code") and not isinstance(element, list)
+        ]
+        return own + [code for element in value.values() for code in codes(element)]
+    return [code for element in value for code in codes(element)] if isinstance(value, list) else []
 
 
 def refused(key: ApiKey, version: int, body: Body | None = None) -> Body:

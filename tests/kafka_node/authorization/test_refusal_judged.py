@@ -29,11 +29,13 @@ def _significant(value: Any) -> list[Any]:
     """List what matters to a client: refused elements and their error codes, in order and depth."""
     if isinstance(value, dict):
         return [
-            (key, _significant(each) if isinstance(each, dict | list) else each)
-            for key, each in sorted(value.items())
-            if (key in IDENTITIES or key.endswith("error_code") or (isinstance(each, dict | list) and codes(each)))
+            (key, _significant(element) if isinstance(element, dict | list) else element)
+            for key, element in sorted(value.items())
+            if (
+                key in IDENTITIES or key.endswith("error_code") or (isinstance(element, dict | list) and codes(element))
+            )
         ]
-    return [_significant(each) for each in value]
+    return [_significant(element) for element in value]
 
 
 def _cases() -> dict[ApiKey, list[int]]:

@@ -113,7 +113,7 @@ def test_an_empty_element_of_a_list_has_a_message_of_its_own_in_kafka_4() -> Non
     """Kafka 3.9 names the element as it does any other wrong one (ConfigDef.ValidList)."""
     found = [table["cleanup.policy"].read("delete,") for table in (TOPIC_CONFIGS, topic_config_table_4.TOPIC_CONFIGS)]
 
-    assert [each.message for each in found if isinstance(each, InvalidValue)] == [
+    assert [outcome.message for outcome in found if isinstance(outcome, InvalidValue)] == [
         "Invalid value  for configuration cleanup.policy: String must be one of: compact, delete",
         "Configuration 'cleanup.policy' values must not be empty.",
     ]

@@ -22,6 +22,6 @@ from kafka_node.configs.dynamic_values import applicable
 )
 def test_a_config_applies_where_kafka_applies_it(name: str, text: str, of_one_node: bool, of_all_nodes: bool) -> None:
     """Invalid values, settings that are not dynamic, and keys without a listener's prefix are ignored; some are no defaults of all nodes."""
-    found = [applicable({name: text}, of_all_nodes=each) for each in (False, True)]
+    found = [applicable({name: text}, of_all_nodes=of_all) for of_all in (False, True)]
 
     assert found == [{name: text} if applies else {} for applies in (of_one_node, of_all_nodes)]

@@ -59,7 +59,8 @@ def test_a_session_is_longer_than_the_interval_of_its_heartbeats() -> None:
 def test_the_entry_of_a_group_lists_the_settings_of_the_node_behind_its_own_value() -> None:
     """ConfigHelper.createGroupConfigEntry."""
     own, inherited = (
-        group_entry("consumer.session.timeout.ms", each, OWN) for each in ({"consumer.session.timeout.ms": "47000"}, {})
+        group_entry("consumer.session.timeout.ms", overrides, OWN)
+        for overrides in ({"consumer.session.timeout.ms": "47000"}, {})
     )
     layers = (
         Synonym("group.consumer.session.timeout.ms", "46000", ConfigSource.STATIC_BROKER),

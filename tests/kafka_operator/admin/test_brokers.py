@@ -152,6 +152,6 @@ async def test_brokers_that_do_not_report_disks_are_left_out_and_failures_are_ke
 def test_a_request_for_disks_names_no_partition(version: int) -> None:
     """An empty list is none, and not null, which is all of them."""
     empty, every = map(brokers.log_dirs_request, ((), None))
-    first, second = (codec.encode_request(one.key, version, 0, None, one.body) for one in (empty, every))
+    first, second = (codec.encode_request(request.key, version, 0, None, request.body) for request in (empty, every))
 
     assert first != second

@@ -55,7 +55,7 @@ class Broker:
         if key is ApiKey.API_VERSIONS:
             ranges = SERVED.items()
             return {
-                "api_keys": [{"api_key": one, "min_version": low, "max_version": high} for one, (low, high) in ranges]
+                "api_keys": [{"api_key": api, "min_version": low, "max_version": high} for api, (low, high) in ranges]
             }
         if key is ApiKey.METADATA:
             assert self.server is not None

@@ -34,7 +34,7 @@ def controller(_: object, request: Request) -> Answer:
         return UnsupportedVersion("ZooKeeper mode")
     if request.key is ApiKey.API_VERSIONS:
         return {"error_code": 0, "api_keys": [], "finalized_features": []}
-    names = [one["resource_name"] for one in request.body["resources"]]
+    names = [resource["resource_name"] for resource in request.body["resources"]]
     return {
         "results": [
             {

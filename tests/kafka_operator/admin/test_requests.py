@@ -155,8 +155,8 @@ async def test_large_responses_are_decoded_as_small_ones_are() -> None:
     small, large = (encode_answer(ApiKey.CREATE_TOPICS, 5, {"topics": some}) for some in (topics[:10], topics))
     decode = decoder(ApiKey.CREATE_TOPICS)
 
-    assert [one["name"] for one in (await decode(5, small))["topics"]] == [topic["name"] for topic in topics[:10]]
-    assert [one["name"] for one in (await decode(5, large))["topics"]] == [topic["name"] for topic in topics]
+    assert [topic["name"] for topic in (await decode(5, small))["topics"]] == [topic["name"] for topic in topics[:10]]
+    assert [topic["name"] for topic in (await decode(5, large))["topics"]] == [topic["name"] for topic in topics]
 
 
 def test_versions_are_limited_to_those_with_the_fields_that_are_used() -> None:

@@ -49,19 +49,19 @@ topics = st.fixed_dictionaries(
 def padded(lists: list[list[int]]) -> Any:
     """Return lists of ids as a padded array."""
     width = max(map(len, lists), default=0) + 1
-    return np.array([[*one, *[-1] * (width - len(one))] for one in lists], np.int32).reshape(-1, width)
+    return np.array([[*brokers, *[-1] * (width - len(brokers))] for brokers in lists], np.int32).reshape(-1, width)
 
 
 def from_columns(version: int, body: dict[str, Any]) -> bytes:
     """Encode a body from columns."""
-    every = [one for topic in body["topics"] for one in topic["partitions"]]
+    every = [partition for topic in body["topics"] for partition in topic["partitions"]]
 
     def numbers_of(key: str) -> Any:
-        return np.array([one[key] for one in every], np.int32)
+        return np.array([entry[key] for entry in every], np.int32)
 
     columns = MetadataPartitions(
         *map(numbers_of, ("error_code", "partition_index", "leader_id", "leader_epoch")),
-        *(padded([one[key] for one in every]) for key in ("replica_nodes", "isr_nodes", "offline_replicas")),
+        *(padded([entry[key] for entry in every]) for key in ("replica_nodes", "isr_nodes", "offline_replicas")),
     )
     text, offsets = encode_partitions(version, columns)
     before, after = prefix_and_suffix(version, {**body, "topics": []}, len(body["topics"]))

@@ -140,7 +140,7 @@ def test_records_follow_others_of_their_batch(before: int, mixed: bool) -> None:
     content = encode_values(others) + bytes(encode_records(columns, before))
     assert content == encode_values(values)
     written = encode_batch_of(content, len(values), base_offset=OFFSET, timestamp_ms=TIME_MS)
-    assert written == encode_batch([Record(OFFSET + place, TIME_MS, None, one) for place, one in enumerate(values)])
+    assert written == encode_batch([Record(OFFSET + place, TIME_MS, None, value) for place, value in enumerate(values)])
 
 
 def test_an_empty_list_is_not_a_missing_one() -> None:
@@ -229,7 +229,7 @@ def test_a_large_batch_is_read_in_parts(most: int, compression: Compression) -> 
 def part_offsets(part: DecodedRecords) -> list[int]:
     """Return the offsets of all records."""
     return sorted(
-        [*(int(offset) for offsets, _ in part.columns for offset in offsets), *(one.offset for one in part.others)]
+        [*(int(offset) for offsets, _ in part.columns for offset in offsets), *(other.offset for other in part.others)]
     )
 
 

@@ -80,12 +80,12 @@ def topics(key: ApiKey) -> st.SearchStrategy[list[dict[str, Any]]]:
 
 def columns(key: ApiKey, found: list[dict[str, Any]]) -> StateColumns:
     """Return the same states as columns."""
-    states = [one for topic in found for one in topic["partition_states"]]
+    states = [state for topic in found for state in topic["partition_states"]]
     return StateColumns(
         tuple(TopicStates(topic["topic_name"], topic["topic_id"], len(topic["partition_states"])) for topic in found),
-        {name: np.array([one[name] for one in states], np.int32) for name in (*NUMBERS, EPOCHS[key])},
-        {name: padded([one[name] for one in states]) for name in LISTS[key]},
-        {name: np.array([one[name] for one in states], np.bool_) for name in FLAGS[key]},
+        {name: np.array([state[name] for state in states], np.int32) for name in (*NUMBERS, EPOCHS[key])},
+        {name: padded([state[name] for state in states]) for name in LISTS[key]},
+        {name: np.array([state[name] for state in states], np.bool_) for name in FLAGS[key]},
     )
 
 
@@ -99,7 +99,7 @@ def plain(version: int, key: ApiKey, found: list[dict[str, Any]]) -> bytes:
     """Return the bytes from the codec."""
     message = f"{key.message}Request"
     if key is ApiKey.LEADER_AND_ISR and version < 6:
-        states = [[without_recovery(one) for one in topic["partition_states"]] for topic in found]
+        states = [[without_recovery(state) for state in topic["partition_states"]] for topic in found]
         found = [{**topic, "partition_states": of_topic} for topic, of_topic in zip(found, states, strict=True)]
     return codec.encode(message, version, {**HEADS[key], "topic_states": found})
 

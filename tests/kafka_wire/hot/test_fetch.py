@@ -22,7 +22,7 @@ RECORDS = bytes(range(256)) * 400
 
 def body_with(*records: object) -> codec.Body:
     """Return a response with one partition for each value."""
-    partitions = [{"partition_index": index, "records": one} for index, one in enumerate(records)]
+    partitions = [{"partition_index": index, "records": records_bytes} for index, records_bytes in enumerate(records)]
     return {"responses": [{"partitions": partitions}]}
 
 

@@ -138,7 +138,7 @@ def test_large_frames_are_returned_unchanged(cut: int) -> None:
         begin += step
         while (frame := assembler.pop()) is not None:
             found.append(frame)
-        held.append(assembler.buffered + sum(4 + len(one) for one in found) - min(begin, len(stream)))
+        held.append(assembler.buffered + sum(4 + len(frame) for frame in found) - min(begin, len(stream)))
 
     assert found == frames
     assert set(held) == {0}

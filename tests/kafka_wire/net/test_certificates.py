@@ -76,7 +76,7 @@ def with_subject(certificate: bytes, tag: int, value: bytes) -> bytes:
 @pytest.mark.java
 def test_strings_of_all_types_are_formatted_as_in_java(eight_characters: bytes) -> None:
     """X500Principal interprets the bytes of every type as UTF-8, and formats UniversalStrings as hexadecimal."""
-    certificates = [with_subject(eight_characters, *one.values) for one in ACCEPTED]
+    certificates = [with_subject(eight_characters, *subject.values) for subject in ACCEPTED]
     with SaslJudge() as judge:
         expected = [judge.ask("subject", certificate).decode() for certificate in certificates]
 

@@ -91,7 +91,7 @@ async def test_long_fields_of_large_responses_are_views_that_are_never_overwritt
         )
         found.append((await call)["responses"][0]["partitions"][0]["records"])
 
-    assert [type(each) for each in found] == [memoryview, memoryview, memoryview, bytes]
+    assert [type(payload) for payload in found] == [memoryview, memoryview, memoryview, bytes]
     assert found == [b"\0" * 300_000, b"\1" * 300_000, b"\2" * 300_000, b"\3" * 10]
 
 

@@ -60,7 +60,7 @@ class Cluster:
             }
         if key is ApiKey.DELETE_TOPICS:
             return {"responses": [{"name": "orders", "error_code": self.codes.get(broker_id, 0)}]}
-        brokers = [{"node_id": one, "host": "127.0.0.1", "port": port} for one, port in self.ports.items()]
+        brokers = [{"node_id": broker_id, "host": "127.0.0.1", "port": port} for broker_id, port in self.ports.items()]
         return {"cluster_id": "tests", "controller_id": self.controller_id, "brokers": brokers, "topics": []}
 
 
@@ -99,7 +99,7 @@ async def delete(client: ClusterClient) -> list[int]:
 
 
 def _codes(answer: Body) -> Iterable[int]:
-    return [one["error_code"] for one in answer["responses"]]
+    return [response["error_code"] for response in answer["responses"]]
 
 
 async def test_a_request_is_sent_to_the_controller_that_metadata_names(connect: Connect) -> None:

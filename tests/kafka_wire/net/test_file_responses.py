@@ -76,7 +76,7 @@ def platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 def wanted(correlation_id: int, *ranges: tuple[int, int]) -> bytes:
     """Build a request of ranges (offset, length)."""
-    return request(correlation_id, b"".join(value.to_bytes(4, "big") for one in ranges for value in one))
+    return request(correlation_id, b"".join(value.to_bytes(4, "big") for part in ranges for value in part))
 
 
 def expected(correlation_id: int, *ranges: tuple[int, int]) -> bytes:

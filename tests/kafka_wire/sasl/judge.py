@@ -27,7 +27,7 @@ class SaslJudge:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         encoded = (argument.encode() if isinstance(argument, str) else argument for argument in arguments)
-        self._process.stdin.write(" ".join([command, *("x" + one.hex() for one in encoded)]) + "\n")
+        self._process.stdin.write(" ".join([command, *("x" + text.hex() for text in encoded)]) + "\n")
         self._process.stdin.flush()
         reply = self._process.stdout.readline().rstrip("\n")
         if not reply.startswith("="):

@@ -63,8 +63,8 @@ async def test_requests_of_the_controller_wait_while_the_proxy_holds_them(
 
     proxy.open()
     await held
-    for one in (connection, other):
-        await one.close()
+    for client in (connection, other):
+        await client.close()
     assert broker.keys.count(ApiKey.UPDATE_METADATA) == 2
     proxy.close()
 

@@ -72,11 +72,16 @@ def reason_of(name: str, case: str) -> str | None:
     ('consumer protocol of KIP-848, not there yet', None)
     """
     return next(
-        (each.reason for each in EXCEPTED if re.fullmatch(each.classes, name) and re.fullmatch(each.cases, case)), None
+        (
+            exception.reason
+            for exception in EXCEPTED
+            if re.fullmatch(exception.classes, name) and re.fullmatch(exception.cases, case)
+        ),
+        None,
     )
 
 
 def all_but_excepted(name: str) -> str:
     """Return the selection of the cases of a class that must pass (`lab.peers.client_tests`)."""
-    left_out = [each.cases for each in EXCEPTED if re.fullmatch(each.classes, name)]
+    left_out = [note.cases for note in EXCEPTED if re.fullmatch(note.classes, name)]
     return f"{name}#(?!(?:{'|'.join(left_out)})$).*"

@@ -61,7 +61,7 @@ def _drawing() -> ModuleType:
 def render(cases: Mapping[str, Sequence[str]], kafka: Outcomes, light: Outcomes) -> str:
     """Return the page."""
     rows = []
-    found = {name: [Case(name, each) for each in of_class] for name, of_class in cases.items()}
+    found = {name: [Case(name, case) for case in of_class] for name, of_class in cases.items()}
     reasons: Counter[str] = Counter()
     for name, of_class in found.items():
         excepted = Counter(reason_of(*case) or OPEN for case in of_class if not _passes(light, case))
@@ -89,9 +89,12 @@ def _passes(ran: Outcomes, case: Case) -> bool:
 def outcomes_of(lines: str) -> Outcomes:
     """Return how the cases ended that `lab.peers.client_tests` printed."""
     printed = [json.loads(line) for line in lines.splitlines()]
-    return {Case(each["class"], each["case"]): Outcome(Status(each["status"]), each["text"]) for each in printed}
+    return {
+        Case(outcome["class"], outcome["case"]): Outcome(Status(outcome["status"]), outcome["text"])
+        for outcome in printed
+    }
 
 
 if __name__ == "__main__":
-    runs = [outcomes_of(Path(each).read_text(encoding="utf-8")) for each in sys.argv[1:]]
+    runs = [outcomes_of(Path(path).read_text(encoding="utf-8")) for path in sys.argv[1:]]
     PAGE.write_text(render(cases_of_jar(), *runs), encoding="utf-8")

@@ -36,7 +36,7 @@ def test_a_clients_own_tests_pass_but_for_the_exceptions(suite: Suite, tmp_path:
     with judged_broker(Judged.LIGHT) as address:
         outcomes = run_suite(suite, address, tmp_path, skipped=list(EXCEPTED[suite]))
 
-    assert {name: each.text for name, each in outcomes.items() if each.status is Status.FAILED} == {}
+    assert {name: outcome.text for name, outcome in outcomes.items() if outcome.status is Status.FAILED} == {}
     assert sum(outcome.status is Status.PASSED for outcome in outcomes.values()) >= AT_LEAST[suite]
 
 

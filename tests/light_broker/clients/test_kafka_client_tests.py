@@ -25,7 +25,7 @@ def test_a_choice_of_kafkas_client_tests_passes(tmp_path: Path) -> None:
     """`kafka-clients-integration-tests` of Kafka 4.3.1."""
     outcomes = run_client_tests(Judged.LIGHT, CHOICE, tmp_path, timeout_s=240)
 
-    assert {case: each.text for case, each in outcomes.items() if each.status is not Status.PASSED} == {}
+    assert {case: outcome.text for case, outcome in outcomes.items() if outcome.status is not Status.PASSED} == {}
     assert len(outcomes) == len(CHOICE)
 
 
@@ -35,14 +35,14 @@ def test_a_choice_of_kafkas_client_tests_passes(tmp_path: Path) -> None:
 def test_kafkas_client_tests_pass_but_for_the_exceptions(tmp_path: Path) -> None:
     """Each case of `kafka-clients-integration-tests` of Kafka 4.3.1 that is not excepted."""
     cases = {
-        name: [Case(name, each) for each in of_class if reason_of(name, each) is None]
+        name: [Case(name, case) for case in of_class if reason_of(name, case) is None]
         for name, of_class in cases_of_jar().items()
     }
     selected = [all_but_excepted(name) for name, of_class in cases.items() if of_class]
 
     outcomes = run_client_tests(Judged.LIGHT, selected, tmp_path, timeout_s=LIMIT_S)
 
-    assert {case: each.text for case, each in outcomes.items() if each.status is not Status.PASSED} == {}
+    assert {case: outcome.text for case, outcome in outcomes.items() if outcome.status is not Status.PASSED} == {}
     assert sorted(case for of_class in cases.values() for case in of_class if case not in outcomes) == []
 
 

@@ -120,7 +120,7 @@ def test_the_high_watermark_never_falls_nor_exceeds_the_maximal_isr(
     leader = at(leader_of(1, *sorted(isr)), dict(zip((2, 3), ends, strict=True)))
     result = advanced(leader, high_watermark, end_offset=end_offset, min_isr=min_isr)
 
-    lowest = min([end_offset, *(leader.followers[each].end_offset for each in isr)])
+    lowest = min([end_offset, *(leader.followers[broker].end_offset for broker in isr)])
     assert result == high_watermark or high_watermark < result <= lowest
 
 
@@ -297,4 +297,4 @@ def test_a_follower_that_reaches_the_end_at_its_last_fetch_was_caught_up_then() 
     slow = second.after_fetch(fetch_offset=15, start_offset=0, leader_end_offset=30, broker_epoch=12, now_ms=300)
     whole = slow.after_fetch(fetch_offset=30, start_offset=0, leader_end_offset=30, broker_epoch=12, now_ms=400)
 
-    assert [each.last_caught_up_ms for each in (first, second, slow, whole)] == [0, 100, 100, 400]
+    assert [follower.last_caught_up_ms for follower in (first, second, slow, whole)] == [0, 100, 100, 400]

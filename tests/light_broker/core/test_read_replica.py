@@ -16,7 +16,9 @@ def leader(isr: tuple[int, ...] = (LEADER, NEAR, FAR), **followers: FollowerProg
     """Return a leader whose followers have the offsets 0 to 10, or as given by `b2`, that is broker 2."""
     given = {int(name[1:]): progress for name, progress in followers.items()}
     progress = FollowerProgress(end_offset=10, start_offset=0, last_caught_up_ms=NOW_MS)
-    return Leader(LEADER, 1, 1, 0, Committed(isr), {each: given.get(each, progress) for each in (NEAR, FAR, OUTSIDE)})
+    return Leader(
+        LEADER, 1, 1, 0, Committed(isr), {broker: given.get(broker, progress) for broker in (NEAR, FAR, OUTSIDE)}
+    )
 
 
 @pytest.mark.parametrize(

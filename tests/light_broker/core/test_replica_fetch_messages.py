@@ -53,7 +53,7 @@ def test_a_fetch_has_the_end_of_the_log_and_its_last_epoch(version: int) -> None
     assert [sent[name] for name in ("max_wait_ms", "min_bytes", "max_bytes")] == [3, 2, 20]
     (topic,) = sent["topics"]
     assert (topic["topic_id"] if version >= 13 else topic["topic"]) == (ORDERS_ID if version >= 13 else "orders")
-    assert [each["partition"] for each in topic["partitions"]] == [3, 4]
+    assert [partition["partition"] for partition in topic["partitions"]] == [3, 4]
     first = topic["partitions"][0]
     names = ("fetch_offset", "last_fetched_epoch", "log_start_offset", "current_leader_epoch", "partition_max_bytes")
     assert [first[name] for name in names] == [25, 5, 2, 6, 10]
@@ -70,7 +70,7 @@ def test_a_later_fetch_of_a_session_has_what_changed(version: int) -> None:
 
     assert (sent["session_id"], sent["session_epoch"]) == (3, 1)
     (topic,), (forgotten,) = sent["topics"], sent["forgotten_topics_data"]
-    assert [(each["partition"], each["fetch_offset"]) for each in topic["partitions"]] == [(3, 26)]
+    assert [(partition["partition"], partition["fetch_offset"]) for partition in topic["partitions"]] == [(3, 26)]
     assert forgotten["partitions"] == [4]
     assert (forgotten["topic_id"] if by_id else forgotten["topic"]) == (ORDERS_ID if by_id else "orders")
 

@@ -21,13 +21,13 @@ def requested(partitions: Mapping[FetchedName, Wanted]) -> dict[SessionKey, Fetc
     return {
         SessionKey(name.topic_id, name.partition): FetchPartition(
             name.topic_id,
-            one.fetch_offset,
-            one.max_bytes,
-            one.log_start_offset,
-            one.leader_epoch,
-            one.last_fetched_epoch,
+            partition.fetch_offset,
+            partition.max_bytes,
+            partition.log_start_offset,
+            partition.leader_epoch,
+            partition.last_fetched_epoch,
         )
-        for name, one in partitions.items()
+        for name, partition in partitions.items()
     }
 
 

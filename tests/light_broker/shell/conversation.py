@@ -35,10 +35,10 @@ class Names:
     def shown(self, value: Any) -> Any:
         """Return a value of a response as the text has it."""
         if isinstance(value, dict):
-            shown = {key: self._field(key, each) for key, each in value.items()}
-            return {key: each for key, each in shown.items() if each not in (None, 0, "", [], {}, False)}
+            shown = {key: self._field(key, element) for key, element in value.items()}
+            return {key: element for key, element in shown.items() if element not in (None, 0, "", [], {}, False)}
         if isinstance(value, list | tuple):
-            return [self.shown(each) for each in value]
+            return [self.shown(element) for element in value]
         if isinstance(value, bytes):
             return value.decode("latin-1")
         if isinstance(value, UUID):
@@ -61,9 +61,9 @@ class Names:
     def read(self, value: Any) -> Any:
         """Return a value of a request from its text."""
         if isinstance(value, dict):
-            return {key: _batch(each) if key == "records" else self.read(each) for key, each in value.items()}
+            return {key: _batch(element) if key == "records" else self.read(element) for key, element in value.items()}
         if isinstance(value, list):
-            return [self.read(each) for each in value]
+            return [self.read(element) for element in value]
         known = {name: topic_id for topic_id, name in self._ids.items()}
         return known.get(value, value) if isinstance(value, str) else value
 

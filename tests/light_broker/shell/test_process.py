@@ -67,8 +67,8 @@ async def test_topics_records_and_configs_are_there_after_a_restart(tmp_path: Pa
         assert await produce(process, "orders", "c") is ErrorCode.NONE
 
     assert after["topic_id"] == before["topic_id"]
-    assert [each["leader_epoch"] for each in before["partitions"]] == [0, 0]
-    assert [each["leader_epoch"] for each in after["partitions"]] == [1, 1]
+    assert [partition["leader_epoch"] for partition in before["partitions"]] == [0, 0]
+    assert [partition["leader_epoch"] for partition in after["partitions"]] == [1, 1]
 
 
 async def test_records_that_are_not_cached_are_read_by_a_thread_of_the_disk(
@@ -112,7 +112,7 @@ async def test_a_deleted_topic_may_be_created_again_and_is_empty(tmp_path: Path)
         deleted = await client.call(
             ApiKey.DELETE_TOPICS, {"topics": [{"name": "orders"}], "timeout_ms": 1}, timeout_ms=TIMEOUT_MS
         )
-        assert [each["error_code"] for each in deleted["responses"]] == [ErrorCode.NONE]
+        assert [response["error_code"] for response in deleted["responses"]] == [ErrorCode.NONE]
         await create_topic(client, "orders")
 
         assert await end_offset(process, "orders") == 0
@@ -158,7 +158,7 @@ async def test_api_versions_shows_produce_from_version_0(tmp_path: Path) -> None
     async with standalone(tmp_path) as process, client_of(process) as client:
         answer = await client.call(ApiKey.API_VERSIONS, {}, version=0, timeout_ms=TIMEOUT_MS)
 
-    shown = {each["api_key"]: (each["min_version"], each["max_version"]) for each in answer["api_keys"]}
+    shown = {api["api_key"]: (api["min_version"], api["max_version"]) for api in answer["api_keys"]}
     assert shown[ApiKey.PRODUCE] == (0, 13)
     assert shown[ApiKey.FETCH] == (4, 18)
     assert ApiKey.SASL_HANDSHAKE not in shown
@@ -173,7 +173,7 @@ async def test_an_unknown_version_of_api_versions_is_answered_in_version_0(tmp_p
 
     _, body = codec.decode_response(ApiKey.API_VERSIONS, 0, response)
     assert body["error_code"] == ErrorCode.UNSUPPORTED_VERSION
-    assert [(each["api_key"], each["max_version"]) for each in body["api_keys"]] == [(ApiKey.API_VERSIONS, 4)]
+    assert [(api["api_key"], api["max_version"]) for api in body["api_keys"]] == [(ApiKey.API_VERSIONS, 4)]
 
 
 async def test_a_request_for_an_api_that_is_not_served_only_closes_its_connection(tmp_path: Path) -> None:

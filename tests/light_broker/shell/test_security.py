@@ -94,7 +94,7 @@ async def test_a_user_does_what_the_acls_allow(tmp_path: Path) -> None:
         answer = await admin.call(
             ApiKey.CREATE_ACLS, {"creations": [acl("User:alice", Operation.READ, "mine")]}, timeout_ms=TIMEOUT_MS
         )
-        assert [each["error_code"] for each in answer["results"]] == [ErrorCode.NONE]
+        assert [result["error_code"] for result in answer["results"]] == [ErrorCode.NONE]
         assert await topics_seen_by(process, ALICE) == ["mine"]
     async with standalone(tmp_path, SASL) as process:
         assert await topics_seen_by(process, ALICE) == ["mine"]
@@ -114,9 +114,9 @@ async def test_a_user_without_the_right_changes_nothing(tmp_path: Path) -> None:
             ApiKey.CREATE_ACLS, {"creations": [acl("User:alice", Operation.ALL, "t")]}, timeout_ms=TIMEOUT_MS
         )
 
-    assert [each["error_code"] for each in created["topics"]] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
-    assert [each["error_code"] for each in altered["responses"]] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
-    assert [each["error_code"] for each in acls["results"]] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
+    assert [topic["error_code"] for topic in created["topics"]] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert [response["error_code"] for response in altered["responses"]] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
+    assert [result["error_code"] for result in acls["results"]] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
 
 
 async def test_a_scram_user_that_was_created_logs_in_also_after_a_restart(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ async def test_a_scram_user_that_was_created_logs_in_also_after_a_restart(tmp_pa
                 {"deletions": [], "upsertions": [upsertion]},
                 timeout_ms=TIMEOUT_MS,
             )
-            assert [each["error_code"] for each in answer["results"]] == [ErrorCode.NONE]
+            assert [result["error_code"] for result in answer["results"]] == [ErrorCode.NONE]
         assert await topics_seen_by(process, bob) == []
     async with standalone(tmp_path, SASL) as process:
         assert await topics_seen_by(process, bob) == []
@@ -152,4 +152,4 @@ async def test_acls_are_refused_without_an_authorizer(tmp_path: Path) -> None:
             ApiKey.CREATE_ACLS, {"creations": [acl("User:alice", Operation.READ, "t")]}, timeout_ms=TIMEOUT_MS
         )
 
-    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.SECURITY_DISABLED]
+    assert [result["error_code"] for result in answer["results"]] == [ErrorCode.SECURITY_DISABLED]

@@ -41,7 +41,9 @@ class Controller:
         """Register a broker that has started, with an empty log if its disk was lost; return its broker epoch."""
         self.fence(broker_id)
         if is_empty:
-            without = [tuple(each for each in ids if each != broker_id) for ids in (self.state.isr, self.state.elr)]
+            without = [
+                tuple(broker for broker in ids if broker != broker_id) for ids in (self.state.isr, self.state.elr)
+            ]
             self.state = replace(self.state, isr=without[0], elr=without[1])
         self.live[broker_id] = self._next_epoch
         self._next_epoch += 1
@@ -87,8 +89,8 @@ class Controller:
         state = self.state
         if state.leader in self.live and state.leader in state.isr:
             return
-        in_sync = [each for each in state.isr if each in self.live]
-        eligible = [each for each in state.elr if each in self.live]
+        in_sync = [broker for broker in state.isr if broker in self.live]
+        eligible = [broker for broker in state.elr if broker in self.live]
         leader = self._choose(in_sync or eligible or [NO_LEADER])
         isr = state.isr
         if leader != NO_LEADER and not in_sync:
@@ -99,7 +101,7 @@ class Controller:
             state,
             leader=leader,
             isr=isr,
-            elr=tuple(each for each in state.elr if each not in isr),
+            elr=tuple(broker for broker in state.elr if broker not in isr),
             leader_epoch=state.leader_epoch + 1,
             partition_epoch=state.partition_epoch + 1,
         )

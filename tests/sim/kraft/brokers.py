@@ -271,7 +271,7 @@ class ModelBroker:
         ]
         if cluster.faults.is_on and len(able) > 1 and cluster.scheduler.random.random() < 0.1:
             slow = cluster.scheduler.random.choice(able)
-            able = [one for one in able if one == self.id or one != slow]
+            able = [broker for broker in able if broker == self.id or broker != slow]
         return tuple(able)
 
     def _unassigned(self, image: MetadataImage) -> dict[TopicPartition, UUID]:

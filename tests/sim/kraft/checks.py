@@ -118,7 +118,11 @@ class MetadataChecks:
             )
             # A broker whose last directory fails keeps its registration, and stops.
             registered = after.newest_image.brokers
-            stopped = {one for one in passed_over if registered[one].broker_epoch in self._cluster.brokers[one].stopped}
+            stopped = {
+                broker
+                for broker in passed_over
+                if registered[broker].broker_epoch in self._cluster.brokers[broker].stopped
+            }
             self._passed_over |= passed_over - stopped
         versions = (begin.image.metadata_version, after.image.metadata_version)
         self.rises += None not in versions and versions[0] != versions[1]
@@ -148,10 +152,10 @@ class MetadataChecks:
             self._passed_over &= decided.leaving
         if not self._passed_over or not found:
             return
-        restarted = {one.broker_id for one in found if isinstance(one, RegisterBrokerRecord)}
+        restarted = {record.broker_id for record in found if isinstance(record, RegisterBrokerRecord)}
         if self._max_leaving == 1:
             assert restarted == self._passed_over, ("C7", self._passed_over, batch)
-        elected = {one.leader for one in found if isinstance(one, PartitionChangeRecord)}
+        elected = {record.leader for record in found if isinstance(record, PartitionChangeRecord)}
         assert not elected & self._passed_over, ("C7", self._passed_over, batch)
         self._passed_over -= restarted
 
@@ -276,9 +280,9 @@ def check_image(image: MetadataImage, cluster: Cluster, host: int) -> None:
     assert names == set(cluster.topics), ("C15", host, names, set(cluster.topics))
     for topic in image.topics.values():
         rows = cluster.topics[topic.name].rows.tolist()
-        found = {one.partition_id: one for one in (partition_record(cluster, row) for row in rows)}
-        expected = {number: normal(one) for number, one in topic.partitions.items()}
-        assert {number: normal(one) for number, one in found.items()} == expected, ("C15", host, found, expected)
+        found = {state.partition_id: state for state in (partition_record(cluster, row) for row in rows)}
+        expected = {number: normal(state) for number, state in topic.partitions.items()}
+        assert {number: normal(state) for number, state in found.items()} == expected, ("C15", host, found, expected)
     if image.producer_ids is not None:
         assert image.producer_ids.next_producer_id == cluster.last_producer_id + 1, ("C15", host)
 

@@ -47,7 +47,7 @@ class KRaftCluster(Cluster):
         self.wishes = wishes
         self.metadata = MetadataChecks(self)
         super().__init__(seed, wishes.quorum)
-        self.brokers = {one: ModelBroker(self, one) for one in range(FIRST_ID, FIRST_ID + wishes.brokers)}
+        self.brokers = {broker: ModelBroker(self, broker) for broker in range(FIRST_ID, FIRST_ID + wishes.brokers)}
         self.callers = Callers(self)
 
     @property

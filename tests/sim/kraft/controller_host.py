@@ -168,9 +168,9 @@ class ControllerHost(Host):
     def _end_waits(self, *, is_committed: bool, below: int | None = None) -> None:
         ended = [wait for wait in self._waits if below is None or wait.offset < below]
         self._waits = [wait for wait in self._waits if wait not in ended]
-        for one in ended:
-            resume = one.resume
-            assert resume is not None, one
+        for process in ended:
+            resume = process.resume
+            assert resume is not None, process
             self.later(0, lambda resume=resume: resume(is_committed))  # type: ignore[misc]
 
     # What the node has new

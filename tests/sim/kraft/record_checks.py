@@ -147,14 +147,14 @@ def check_batch(
     """
     _check_shutdowns(new, found)
     passed_over: set[int] = set()
-    for known, one in _changed_once(old, new, found):
-        if is_unclean(known, one):
-            assert may_lose or known.last_known_elr == (one.leader,), ("C7", known, one)
+    for known, partition in _changed_once(old, new, found):
+        if is_unclean(known, partition):
+            assert may_lose or known.last_known_elr == (partition.leader,), ("C7", known, partition)
             serving = known.isr or known.eligible_leader_replicas or ()
-            passed_over |= {member for member in serving if may_lead(new, one, member)}
-            assert len(passed_over) <= max_leaving, ("C7", known, one, passed_over)
-        if one.leader != NO_LEADER and new.brokers[one.leader].in_controlled_shutdown:
-            _has_no_successor(new, one)
+            passed_over |= {member for member in serving if may_lead(new, partition, member)}
+            assert len(passed_over) <= max_leaving, ("C7", known, partition, passed_over)
+        if partition.leader != NO_LEADER and new.brokers[partition.leader].in_controlled_shutdown:
+            _has_no_successor(new, partition)
     return passed_over
 
 
@@ -165,9 +165,9 @@ def _check_shutdowns(new: MetadataImage, found: Sequence[MetadataRecord]) -> Non
         for record in found
         if isinstance(record, records.BrokerRegistrationChangeRecord) and record.in_controlled_shutdown
     }
-    for one in _partitions(new) if begun else ():
-        if one.leader in begun:
-            _has_no_successor(new, one)
+    for partition in _partitions(new) if begun else ():
+        if partition.leader in begun:
+            _has_no_successor(new, partition)
 
 
 def _has_no_successor(image: MetadataImage, partition: PartitionRecord) -> None:

@@ -117,7 +117,7 @@ def set_target(source: random.Random, group: Group, case: Case) -> None:
     """Draw what is to change: members leave, the leader asks for an ISR, a move starts or is cancelled, a directory, or nothing."""
     kind = source.choice(["leave", "leave", "alter", "move", "cancel", "directory", "nothing"])
     if kind == "leave":
-        case.target_isr = tuple(one for one in case.isr if one in group.may_lead)
+        case.target_isr = tuple(broker for broker in case.isr if broker in group.may_lead)
     elif kind == "alter" and case.leader in group.may_lead:
         others = without(case.replicas, (case.leader,))
         case.target_isr = (case.leader, *source.sample(others, source.randint(0, len(others))))
@@ -242,8 +242,8 @@ def normalized(answer: dict[str, Any]) -> dict[str, Any]:
     """
     replicas = answer["replicas"]
     return answer | {
-        "elr": [one for one in answer["elr"] if one in replicas],
-        "last_known": [one for one in answer["last_known"] if one != NO_LEADER],
+        "elr": [broker for broker in answer["elr"] if broker in replicas],
+        "last_known": [broker for broker in answer["last_known"] if broker != NO_LEADER],
     }
 
 

@@ -31,7 +31,8 @@ def test_placement_is_kafkas(kraft_judge: Judge) -> None:
         racks = source.choice([[None], ["a", "b", "c"], ["a", "b", "c", "d", "e", "f"], [None, "a", "b"]])
         count = source.randint(1, 12)
         brokers = [
-            StripedBroker(one, source.choice(racks), source.random() < 0.25) for one in source.sample(range(100), count)
+            StripedBroker(broker, source.choice(racks), source.random() < 0.25)
+            for broker in source.sample(range(100), count)
         ]
         cases.append((brokers, source.randint(1, 60), source.randint(1, min(count + 1, 5)), source.getrandbits(48)))
     asked = [

@@ -164,8 +164,8 @@ def _topic(cluster: Cluster, topic: Topic, view: View, version: int) -> Body:
 
 
 def _as_version_0(partition: Body, reachable_ids: frozenset[int]) -> Body:
-    replicas = [one for one in partition["replica_nodes"] if one in reachable_ids]
-    isr = [one for one in partition["isr_nodes"] if one in reachable_ids]
+    replicas = [node for node in partition["replica_nodes"] if node in reachable_ids]
+    isr = [node for node in partition["isr_nodes"] if node in reachable_ids]
     complete = replicas == partition["replica_nodes"] and isr == partition["isr_nodes"]
     code = partition["error_code"]
     if code == ErrorCode.NONE and not complete:

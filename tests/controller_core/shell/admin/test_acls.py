@@ -65,13 +65,13 @@ async def test_acls_are_created_described_and_deleted(version: int) -> None:
     """All three APIs in every version."""
     async with following(AclZooKeeper()) as keeper:
         created = await call(keeper, ApiKey.CREATE_ACLS, {"creations": [creation(), creation("payments")]}, version)
-        assert [each["error_code"] for each in created["results"]] == [0, 0]
+        assert [result["error_code"] for result in created["results"]] == [0, 0]
         described = await call(keeper, ApiKey.DESCRIBE_ACLS, all_of(), version)
-        assert [each["resource_name"] for each in described["resources"]] == ["orders", "payments"]
+        assert [resource["resource_name"] for resource in described["resources"]] == ["orders", "payments"]
         line = {"principal": "User:alice", "host": "*", "operation": 3, "permission_type": 3}
         assert described["resources"][0]["acls"] == [line]
         deleted = await call(keeper, ApiKey.DELETE_ACLS, {"filters": [all_of("orders"), all_of()]}, version)
-        found = [[each["resource_name"] for each in one["matching_acls"]] for one in deleted["filter_results"]]
+        found = [[acl["resource_name"] for acl in result["matching_acls"]] for result in deleted["filter_results"]]
         assert found == [["orders"], ["payments"]]
         assert list(keeper.known.acls.patterns()) == []
 
@@ -83,7 +83,7 @@ async def test_without_an_authorizer_security_is_disabled(version: int) -> None:
     deleted = await call(None, ApiKey.DELETE_ACLS, {"filters": [all_of()]}, version)
     described = await call(None, ApiKey.DESCRIBE_ACLS, all_of(), version)
 
-    codes = [each["error_code"] for each in [*created["results"], *deleted["filter_results"], described]]
+    codes = [result["error_code"] for result in [*created["results"], *deleted["filter_results"], described]]
     assert codes == [ErrorCode.SECURITY_DISABLED] * 4
 
 
@@ -96,7 +96,7 @@ async def test_prefixed_and_literal_acls_are_distinct() -> None:
         found = await call(keeper, ApiKey.DESCRIBE_ACLS, all_of("orders", pattern_type_filter=PatternType.MATCH))
 
     expected = [("or", PatternType.PREFIXED), ("orders", PatternType.LITERAL)]
-    assert [(each["resource_name"], each["pattern_type"]) for each in found["resources"]] == expected
+    assert [(resource["resource_name"], resource["pattern_type"]) for resource in found["resources"]] == expected
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ async def test_invalid_acl_does_not_affect_other_acls(wrong: Body) -> None:
     """INVALID_REQUEST for the invalid ACL only."""
     async with following(AclZooKeeper()) as keeper:
         answer = await call(keeper, ApiKey.CREATE_ACLS, {"creations": [wrong, creation("good")]})
-        assert [each["error_code"] for each in answer["results"]] == [ErrorCode.INVALID_REQUEST, 0]
+        assert [result["error_code"] for result in answer["results"]] == [ErrorCode.INVALID_REQUEST, 0]
         assert keeper.known.acls.of(topic("good"))
 
 
@@ -135,6 +135,6 @@ async def test_failed_write_is_reported_for_its_acl() -> None:
     async with following(server) as keeper:
         server.faults.append(Refused(0, RefusedReason.NO_AUTH))
         answer = await call(keeper, ApiKey.CREATE_ACLS, {"creations": [creation(), creation("good")]})
-        assert [each["error_code"] for each in answer["results"]] == [ErrorCode.UNKNOWN_SERVER_ERROR, 0]
+        assert [result["error_code"] for result in answer["results"]] == [ErrorCode.UNKNOWN_SERVER_ERROR, 0]
         outcomes = await AclService(keeper.known, lambda: None).remove(keeper.known.acls.find(BindingFilter()))
         assert [failure.code for failure in outcomes.values() if failure is not None] == [ErrorCode.REQUEST_TIMED_OUT]

@@ -28,7 +28,7 @@ def isr_change(
     body: Body = {"partition_index": partition, "leader_epoch": 0, "partition_epoch": 0, **others}
     if version < 3:
         return {**body, "new_isr": isr}
-    members = [{"broker_id": one, "broker_epoch": (epochs or {}).get(one, -1)} for one in isr]
+    members = [{"broker_id": broker, "broker_epoch": (epochs or {}).get(broker, -1)} for broker in isr]
     return {**body, "new_isr_with_epochs": members}
 
 
@@ -157,7 +157,7 @@ async def test_unknown_topic_id_is_answered_for_each_partition(version: int) -> 
 
     first, second = response["topics"]
     assert unknown == first["topic_id"]
-    assert [one["error_code"] for one in first["partitions"]] == [ErrorCode.UNKNOWN_TOPIC_ID] * 2
+    assert [partition["error_code"] for partition in first["partitions"]] == [ErrorCode.UNKNOWN_TOPIC_ID] * 2
     assert only(second, "partitions")["error_code"] == ErrorCode.NONE
 
 
@@ -179,7 +179,7 @@ async def test_last_of_two_changes_for_a_partition_is_used() -> None:
 
     response = await call(started, ApiKey.ALTER_PARTITION, requested)
 
-    assert [one["isr"] for one in only(response, "topics")["partitions"]] == [[1], [1]]
+    assert [partition["isr"] for partition in only(response, "topics")["partitions"]] == [[1], [1]]
     assert started.cluster.columns.isr_of(started.row(P0)) == (1,)
 
 

@@ -75,7 +75,7 @@ async def alter(
 ) -> list[tuple[ErrorCode, str | None]]:
     """Alter entities and return their outcomes."""
     answer = await call(zookeeper, ApiKey.ALTER_CLIENT_QUOTAS, {"entries": entries, "validate_only": validate_only})
-    return [(ErrorCode(each["error_code"]), each["error_message"]) for each in answer["entries"]]
+    return [(ErrorCode(entry["error_code"]), entry["error_message"]) for entry in answer["entries"]]
 
 
 DONE = (ErrorCode.NONE, None)
@@ -293,7 +293,7 @@ async def test_filter_selects_entities(components: Any, strict: bool, expected: 
     answer = await describe(server(EVERYTHING), components, strict=strict)
 
     assert answer["error_code"] == ErrorCode.NONE
-    assert {value["value"] for each in answer["entries"] for value in each["values"]} == expected
+    assert {value["value"] for entry in answer["entries"] for value in entry["values"]} == expected
 
 
 async def test_entity_names_are_returned_unsanitized() -> None:
@@ -301,8 +301,8 @@ async def test_entity_names_are_returned_unsanitized() -> None:
     answer = await describe(server(EVERYTHING), {}, strict=False)
 
     named = {
-        tuple((part["entity_type"], part["entity_name"]) for part in each["entity"]): each["values"][0]["key"]
-        for each in answer["entries"]
+        tuple((part["entity_type"], part["entity_name"]) for part in entry["entity"]): entry["values"][0]["key"]
+        for entry in answer["entries"]
     }
     expected = {
         (("user", "alice"),): "producer_byte_rate",
@@ -343,8 +343,8 @@ async def test_failed_describe_has_null_entries() -> None:
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.REQUEST_TIMED_OUT,
     ]
-    assert [each["error_code"] for each in answered] == expected
-    assert {each["entries"] for each in answered} == {None}
+    assert [answer["error_code"] for answer in answered] == expected
+    assert {answer["entries"] for answer in answered} == {None}
 
 
 async def test_without_a_store_requests_are_relayed() -> None:
@@ -362,7 +362,7 @@ async def test_ip_entity_must_be_an_address_or_resolvable_host(monkeypatch: pyte
     """DynamicConfig.Ip.isValidIpEntity. The sanitized name is resolved, so no IPv6 address is valid, as in Kafka."""
     monkeypatch.setattr(client_quotas, "MAX_LOOKUP_S", 0.5)
 
-    assert [await is_host(each) for each in ("127.0.0.1", "localhost", "%3A%3A1", "a" * 64 + ".example")] == [
+    assert [await is_host(host) for host in ("127.0.0.1", "localhost", "%3A%3A1", "a" * 64 + ".example")] == [
         True,
         True,
         False,

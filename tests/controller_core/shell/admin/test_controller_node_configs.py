@@ -85,7 +85,7 @@ async def test_alter_configs_refuses_every_name_but_throttles() -> None:
     answer = await alter_configs(Active(), CONTEXT, {"resources": resources, "validate_only": False})
 
     expected = [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.INVALID_CONFIG]
-    assert [each["error_code"] for each in answer["responses"]] == expected
+    assert [response["error_code"] for response in answer["responses"]] == expected
 
     with pytest.raises(RelayInstead):
         await alter_configs(
@@ -123,13 +123,13 @@ async def test_levels_of_loggers_are_listed_and_changed() -> None:
     name = "levels.of.a.controller"
     logging.getLogger(name)
     changes = [
-        {**LOGGERS, "configs": [{"name": each, "config_operation": 0, "value": "ERROR"}]} for each in (name, "none")
+        {**LOGGERS, "configs": [{"name": logger, "config_operation": 0, "value": "ERROR"}]} for logger in (name, "none")
     ]
     altered = await incremental_alter_configs(Active(), CONTEXT, {"resources": changes, "validate_only": False})
     described = await describe_configs(Active(), CONTEXT, {"resources": [{**LOGGERS, "configuration_keys": [name]}]})
     older = await alter_configs(Active(), CONTEXT, {"resources": [{**LOGGERS, "configs": []}]})
 
-    assert [each["error_code"] for each in altered["responses"]] == [ErrorCode.NONE, ErrorCode.INVALID_CONFIG]
+    assert [response["error_code"] for response in altered["responses"]] == [ErrorCode.NONE, ErrorCode.INVALID_CONFIG]
     assert altered["responses"][1]["error_message"] == "Logger none does not exist!"
     level = {
         "name": name,

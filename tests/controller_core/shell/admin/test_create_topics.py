@@ -297,6 +297,8 @@ async def test_each_topic_of_a_request_has_its_own_configurations() -> None:
 
     response = await call(active_with(), ApiKey.CREATE_TOPICS, request(*topics))
 
-    found = {one["name"]: {config["name"]: config["value"] for config in one["configs"]} for one in response["topics"]}
+    found = {
+        topic["name"]: {config["name"]: config["value"] for config in topic["configs"]} for topic in response["topics"]
+    }
     retention = {name: configs["retention.ms"] for name, configs in found.items()}
     assert retention == {"a": "604800000", "b": "1000", "c": "604800000", "d": "1000"}

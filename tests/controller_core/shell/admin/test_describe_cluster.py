@@ -30,10 +30,10 @@ async def test_nodes_and_controller() -> None:
 async def test_all_operations_are_authorized_without_an_authorizer() -> None:
     """KIP-430; only returned on request."""
     operations = [
-        (await call(active_with(), ApiKey.DESCRIBE_CLUSTER, {"include_cluster_authorized_operations": each}))[
+        (await call(active_with(), ApiKey.DESCRIBE_CLUSTER, {"include_cluster_authorized_operations": includes}))[
             "cluster_authorized_operations"
         ]
-        for each in (True, False)
+        for includes in (True, False)
     ]
 
     assert operations == [0x1FA0, -(2**31)]

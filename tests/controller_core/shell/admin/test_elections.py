@@ -23,7 +23,7 @@ def request(topics: dict[str, list[int]] | None, election_type: int = PREFERRED,
 def results(response: Body) -> dict[str, dict[int, int]]:
     """Return error codes by topic and partition."""
     return {
-        topic["topic"]: {one["partition_id"]: one["error_code"] for one in topic["partition_result"]}
+        topic["topic"]: {result["partition_id"]: result["error_code"] for result in topic["partition_result"]}
         for topic in response["replica_election_results"]
     }
 

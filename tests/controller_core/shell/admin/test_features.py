@@ -67,7 +67,7 @@ async def test_valid_features_are_written_with_an_epoch_check() -> None:
     assert stored(zookeeper) == FinalizedFeatures(levels={"f": 4}, version=1)
     assert answer["error_code"] == ErrorCode.NONE
     expected = {"f": ErrorCode.NONE, "g": ErrorCode.NONE, "h": ErrorCode.INVALID_REQUEST}
-    assert {each["feature"]: each["error_code"] for each in answer["results"]} == expected
+    assert {result["feature"]: result["error_code"] for result in answer["results"]} == expected
     assert "  check /controller_epoch version 0" in zookeeper.lines
 
 
@@ -77,10 +77,10 @@ async def test_version_0_has_a_downgrade_flag() -> None:
     lower = {"feature": "f", "max_version_level": 2, "allow_downgrade": False}
 
     answer = await call(zookeeper, 0, {"feature_updates": [lower]})
-    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.INVALID_REQUEST]
+    assert [result["error_code"] for result in answer["results"]] == [ErrorCode.INVALID_REQUEST]
 
     answer = await call(zookeeper, 0, {"feature_updates": [{**lower, "allow_downgrade": True}]})
-    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.NONE]
+    assert [result["error_code"] for result in answer["results"]] == [ErrorCode.NONE]
     assert stored(zookeeper).levels == {"f": 2}
 
 
@@ -100,7 +100,7 @@ async def test_validate_only_writes_nothing() -> None:
 
     answer = await update(zookeeper, ("f", 4, UP), ("f", 5, UP), ("h", 1, UP), validate_only=True)
     assert stored(zookeeper).levels == {"f": 1}
-    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.NONE, ErrorCode.INVALID_REQUEST]
+    assert [result["error_code"] for result in answer["results"]] == [ErrorCode.NONE, ErrorCode.INVALID_REQUEST]
 
 
 @pytest.mark.parametrize(
@@ -139,11 +139,11 @@ async def test_update_is_repeated_after_concurrent_write() -> None:
     other = encode_features(FinalizedFeatures(levels={"f": 3}))
     zookeeper.before_writes = [lambda: zookeeper.put(paths.FEATURE, other)]
     answer = await update(zookeeper, ("f", 2, UP))
-    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.INVALID_REQUEST]
+    assert [result["error_code"] for result in answer["results"]] == [ErrorCode.INVALID_REQUEST]
 
     zookeeper.faults = [Unknown("the connection is lost")]
     answer = await update(zookeeper, ("f", 4, UP))
-    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.FEATURE_UPDATE_FAILED]
+    assert [result["error_code"] for result in answer["results"]] == [ErrorCode.FEATURE_UPDATE_FAILED]
 
     zookeeper.faults = [Refused(1, RefusedReason.BAD_VERSION)] * MAX_ATTEMPTS
     assert (await update(zookeeper, ("f", 4, UP)))["error_code"] == ErrorCode.FEATURE_UPDATE_FAILED
@@ -155,7 +155,7 @@ async def test_missing_broker_supports_no_feature() -> None:
     zookeeper.drop(paths.broker(2))
 
     answer = await update(zookeeper, ("f", 2, UP))
-    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.INVALID_REQUEST]
+    assert [result["error_code"] for result in answer["results"]] == [ErrorCode.INVALID_REQUEST]
 
 
 async def test_without_a_store_requests_are_relayed() -> None:

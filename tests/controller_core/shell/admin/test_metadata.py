@@ -27,7 +27,7 @@ def request(*names: str | None, create: bool = False) -> Body:
 
 def topic_ids(*ids: UUID) -> Body:
     """Return a request for topics by id."""
-    return {"topics": [{"name": None, "topic_id": one} for one in ids], "allow_auto_topic_creation": False}
+    return {"topics": [{"name": None, "topic_id": topic_id} for topic_id in ids], "allow_auto_topic_creation": False}
 
 
 async def test_controller_is_listed_on_the_listener_of_the_request() -> None:
@@ -279,7 +279,10 @@ async def test_replicas_in_a_failed_log_directory_are_offline(key: ApiKey) -> No
 
     topic = only(await call(active, key, {"topics": [{"name": "a"}]}), "topics")
 
-    assert {each["partition_index"]: each["offline_replicas"] for each in topic["partitions"]} == {0: [2], 1: []}
+    assert {partition["partition_index"]: partition["offline_replicas"] for partition in topic["partitions"]} == {
+        0: [2],
+        1: [],
+    }
 
 
 @pytest.mark.parametrize("version", [7, 8, 10, 11, 12])

@@ -81,7 +81,7 @@ rights = st.none() | st.lists(
 )
 requested = st.none() | st.lists(
     st.sampled_from([*({"name": name} for name in (*NAMES, "unknown", "bad/name"))])
-    | st.sampled_from([*({"name": None, "topic_id": one} for one in (*IDS.values(), UUID(int=99)))]),
+    | st.sampled_from([*({"name": None, "topic_id": topic_id} for topic_id in (*IDS.values(), UUID(int=99)))]),
     max_size=4,
 )
 
@@ -90,28 +90,30 @@ def cluster_of(drawn: Any) -> FakeActive:
     """Build a cluster from drawn values."""
     registered, topics_, leaving = drawn
     active = active_with(broker(1))
-    active.brokers_are(*(broker(one, "r" if one % 2 else None, names) for one, names in registered.items()))
+    active.brokers_are(
+        *(broker(broker_id, "r" if broker_id % 2 else None, names) for broker_id, names in registered.items())
+    )
     for name, topic in topics_.items():
         _add(active, name, topic)
-    for one in leaving & registered.keys():
-        apply(active.cluster, ControlledShutdownStarted(one))
+    for broker_id in leaving & registered.keys():
+        apply(active.cluster, ControlledShutdownStarted(broker_id))
     return active
 
 
 def _add(active: FakeActive, name: str, topic: Any) -> None:
     numbers, drawn = np.array(topic["numbers"], np.int32), topic["partitions"][: len(topic["numbers"])]
-    lists = pad([one["replicas"] for one in drawn]) if drawn else np.zeros((0, 1), np.int32)
+    lists = pad([state["replicas"] for state in drawn]) if drawn else np.zeros((0, 1), np.int32)
     cut = len(numbers) // 2 if topic["added"] else len(numbers)
     topic_id = IDS[name] if topic["has_id"] else None
     apply(active.cluster, TopicAdded(name, topic_id, numbers[:cut], lists[:cut], Origin.OBSERVED))
     if cut < len(numbers):
         apply(active.cluster, PartitionsAdded(name, numbers[cut:], lists[cut:], Origin.OBSERVED))
-    for row, one in zip(active.cluster.topics[name].rows.tolist(), drawn, strict=True):
+    for row, state in zip(active.cluster.topics[name].rows.tolist(), drawn, strict=True):
         partition = TopicPartition(name, int(active.cluster.columns.partition[row]))
-        for failed in one["failed"] & set(one["replicas"]):
+        for failed in state["failed"] & set(state["replicas"]):
             apply(active.cluster, OfflineReplicasObserved(failed, (partition,), ()))
-        if not one["is_new"]:
-            _give_state(active, row, one)
+        if not state["is_new"]:
+            _give_state(active, row, state)
     if topic["fate"] == "deleting":
         apply(active.cluster, DeletionStarted(name, {}))
     elif topic["fate"] == "removed":

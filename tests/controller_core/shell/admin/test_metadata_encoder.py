@@ -122,7 +122,7 @@ async def test_one_encoding_runs_at_a_time(snapshots: list[int]) -> None:
     await until_snapshot(snapshots)
     assert len(snapshots) == 1
     bodies = await asyncio.gather(*tasks)
-    assert [names(bodies[0], 12), names(bodies[1], 9)] == [{f"topic-{one}" for one in range(TOPICS)}] * 2
+    assert [names(bodies[0], 12), names(bodies[1], 9)] == [{f"topic-{number}" for number in range(TOPICS)}] * 2
 
 
 async def test_cancelled_request_does_not_cancel_the_encoding(snapshots: list[int]) -> None:

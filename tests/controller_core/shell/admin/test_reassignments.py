@@ -24,7 +24,7 @@ def request(topic: str, *targets: tuple[int, list[int] | None]) -> Body:
 def results(response: Body) -> dict[str, dict[int, int]]:
     """Return error codes by topic and partition."""
     return {
-        topic["name"]: {one["partition_index"]: one["error_code"] for one in topic["partitions"]}
+        topic["name"]: {partition["partition_index"]: partition["error_code"] for partition in topic["partitions"]}
         for topic in response["responses"]
     }
 
@@ -157,8 +157,10 @@ async def test_list_contains_the_requested_partitions() -> None:
 
     listed = await list_all(active, ("a", [1, 2, 7]))
 
-    assert [(one["name"], [part["partition_index"] for part in one["partitions"]]) for one in listed] == [("a", [1])]
-    assert [one["name"] for one in await list_all(active)] == ["a", "b"]
+    assert [(topic["name"], [part["partition_index"] for part in topic["partitions"]]) for topic in listed] == [
+        ("a", [1])
+    ]
+    assert [topic["name"] for topic in await list_all(active)] == ["a", "b"]
 
 
 async def test_empty_list_of_topics_is_not_null() -> None:

@@ -113,7 +113,7 @@ async def call(session: Session | None, *upserts: dict[str, Any], deletions: Any
     request = codec.encode_request(KEY, 0, 1, None, {"upsertions": list(upserts), "deletions": list(deletions)})
     body = await table[KEY](CONTEXT, codec.decode_request(request)[1])
     _, answer = codec.decode_response(KEY, 0, codec.encode_response(KEY, 0, 1, body))
-    return {one["user"]: (ErrorCode(one["error_code"]), one["error_message"]) for one in answer["results"]}
+    return {result["user"]: (ErrorCode(result["error_code"]), result["error_message"]) for result in answer["results"]}
 
 
 async def test_other_configurations_of_the_user_are_kept() -> None:
@@ -166,7 +166,7 @@ async def test_invalid_alteration_does_not_affect_other_users(upserts: Any, dele
     """None of the user's alterations is applied."""
     session = Session({"alice": {"SCRAM-SHA-256": KEPT}})
     answers = await call(session, *upserts, upsert("other"), deletions=deletions)
-    (user,) = {each["name"] for each in [*upserts, *deletions]}
+    (user,) = {change["name"] for change in [*upserts, *deletions]}
 
     assert answers == {user: (expected.code, expected.message), "other": (ErrorCode.NONE, None)}
     assert session.config("alice") == {"SCRAM-SHA-256": KEPT}
@@ -243,7 +243,7 @@ async def test_credentials_are_described_by_mechanism_and_iterations() -> None:
         ("unknown", ErrorCode.RESOURCE_NOT_FOUND, []),
         ("CN=a", ErrorCode.DUPLICATE_RESOURCE, []),
     ]
-    assert [each["error_message"] for each in answer["results"]] == [
+    assert [result["error_message"] for result in answer["results"]] == [
         "Attempt to describe a user credential that does not exist: bob",
         None,
         "Username must not be empty",
@@ -267,8 +267,12 @@ async def test_invalid_stored_credential_is_an_error_of_its_user() -> None:
 def result_lines(answer: Any) -> Any:
     """Return the results by user."""
     return [
-        (each["user"], each["error_code"], [(one["mechanism"], one["iterations"]) for one in each["credential_infos"]])
-        for each in answer["results"]
+        (
+            result["user"],
+            result["error_code"],
+            [(credential["mechanism"], credential["iterations"]) for credential in result["credential_infos"]],
+        )
+        for result in answer["results"]
     ]
 
 

@@ -113,10 +113,10 @@ async def test_deletion_by_id_hides_names_without_describe(active: FakeActive) -
     body = {"topics": [{"name": None, "topic_id": topic_id}, {"name": None, "topic_id": UNKNOWN}], "timeout_ms": 99}
     for rights, expected in (((), None), ((right(Operation.READ, "theirs"),), "theirs")):
         answer = await call(active, ApiKey.DELETE_TOPICS, body, *rights)
-        found = {each["topic_id"]: (each["name"], each["error_code"]) for each in answer["responses"]}
+        found = {response["topic_id"]: (response["name"], response["error_code"]) for response in answer["responses"]}
         assert found == {topic_id: (expected, NO), UNKNOWN: (None, ErrorCode.UNKNOWN_TOPIC_ID)}
     answer = await call(active, ApiKey.DELETE_TOPICS, body, right(Operation.DELETE, "theirs"))
-    assert {each["topic_id"] for each in answer["responses"]} == {UNKNOWN, topic_id}
+    assert {response["topic_id"] for response in answer["responses"]} == {UNKNOWN, topic_id}
     assert set(active.cluster.topics) == {"mine"}
 
 
@@ -127,7 +127,7 @@ async def test_standby_that_becomes_active_deletes_nothing_without_authorization
     body = {"topics": [{"name": None, "topic_id": topic_id}], "timeout_ms": 99}
 
     answer = await authorized[ApiKey.DELETE_TOPICS](context(6), body)
-    assert [each["error_code"] for each in answer["responses"]] == [ErrorCode.NOT_CONTROLLER]
+    assert [response["error_code"] for response in answer["responses"]] == [ErrorCode.NOT_CONTROLLER]
     assert set(active.cluster.topics) == {"mine", "theirs"}
 
 
@@ -147,7 +147,7 @@ async def test_metadata_requires_describe(version: int, active: FakeActive) -> N
 async def test_metadata_by_id_hides_names_without_describe(active: FakeActive) -> None:
     """KIP-516."""
     ids = [active.cluster.topics[name].topic_id for name in ("mine", "theirs")]
-    body = {"topics": [{"name": None, "topic_id": each} for each in ids], "allow_auto_topic_creation": False}
+    body = {"topics": [{"name": None, "topic_id": topic_id} for topic_id in ids], "allow_auto_topic_creation": False}
     answer = await call(active, ApiKey.METADATA, body, right(Operation.READ, "mine"))
 
     assert {topic["topic_id"]: (topic["name"], topic["error_code"]) for topic in answer["topics"]} == {

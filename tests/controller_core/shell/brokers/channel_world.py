@@ -44,7 +44,7 @@ class World:
 
     def registered(self, **changed: int) -> list[Broker]:
         """The brokers' registrations, the first one with changes."""
-        found = [broker(number + 1, port=each.port) for number, each in enumerate(self.brokers)]
+        found = [broker(number + 1, port=listener.port) for number, listener in enumerate(self.brokers)]
         return [
             broker(1, port=changed.get("port", found[0].endpoints[1].port), epoch=changed.get("epoch", 0)),
             *found[1:],

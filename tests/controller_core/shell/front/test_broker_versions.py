@@ -34,7 +34,7 @@ async def test_each_broker_is_requested_once(start_brokers) -> None:
     found = await asyncio.gather(*(versions.shared() for _ in range(10)))
     await versions.shared()
 
-    assert [one.ranges[ApiKey.FETCH] for one in found] == [(0, 17)] * 10
+    assert [versions.ranges[ApiKey.FETCH] for versions in found] == [(0, 17)] * 10
     assert [_request_count(broker) for broker in brokers] == [1, 1]
 
 

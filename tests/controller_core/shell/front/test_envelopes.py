@@ -125,7 +125,7 @@ async def test_a_bad_envelope_is_answered_and_the_connection_serves_on(
 ) -> None:
     """Other clients of the broker use the same connection."""
     client: Client = await connect(front)
-    answers = [await client.call(ApiKey.ENVELOPE, 0, one) for one in (body, envelope())]
+    answers = [await client.call(ApiKey.ENVELOPE, 0, request) for request in (body, envelope())]
 
     assert [answer["error_code"] for answer in answers] == [code, ErrorCode.NONE]
     assert answers[0]["response_data"] is None

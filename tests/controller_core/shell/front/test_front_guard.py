@@ -38,7 +38,7 @@ async def test_unauthorized_request_is_not_relayed(
     client = await connect(await start_front(brokers, guard=guard_of()))
     answer = await client.call(ApiKey.FIND_COORDINATOR, 4, {"key_type": 0, "coordinator_keys": ["g"]})
 
-    assert [(each["key"], each["error_code"]) for each in answer["coordinators"]] == [
+    assert [(coordinator["key"], coordinator["error_code"]) for coordinator in answer["coordinators"]] == [
         ("g", ErrorCode.GROUP_AUTHORIZATION_FAILED)
     ]
     quorum = await client.call(ApiKey.DESCRIBE_QUORUM, 1, {"topics": []})
@@ -78,7 +78,7 @@ async def test_handler_does_not_relay_an_unauthorized_request(
     body = {"resources": [{"resource_type": 2, "resource_name": "t", "configuration_keys": None}]}
     answer = await client.call(ApiKey.DESCRIBE_CONFIGS, 4, body)
 
-    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert [result["error_code"] for result in answer["results"]] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
     assert brokers[0].relayed == []
 
 

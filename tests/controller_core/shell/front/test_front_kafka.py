@@ -76,8 +76,8 @@ async def advertise() -> AsyncIterator[Callable[[list[KafkaBroker]], Awaitable[A
         return started[-1]
 
     yield start
-    for one in started:
-        await one.close()
+    for process in started:
+        await process.close()
 
 
 async def test_offered_versions_are_those_of_the_brokers(kafka_cluster: KafkaCluster, advertise) -> None:
@@ -119,8 +119,8 @@ async def test_relayed_answer_equals_the_direct_answer(kafka_cluster: KafkaClust
 def _steady(answer: Body) -> Body:
     """Remove the disk usage, which changes between calls."""
     folders = [
-        {**one, "total_bytes": 0, "usable_bytes": 0} if "usable_bytes" in one else one
-        for one in answer.get("results", [])
+        {**result, "total_bytes": 0, "usable_bytes": 0} if "usable_bytes" in result else result
+        for result in answer.get("results", [])
     ]
     return {**answer, "results": folders}
 

@@ -60,7 +60,7 @@ class Echo:
 def _answered(topic: Body) -> Body:
     if "partitions" not in topic:
         return {"name": topic["name"]}
-    return {"partitions": [{"partition_index": one["partition_index"]} for one in topic["partitions"]]}
+    return {"partitions": [{"partition_index": partition["partition_index"]} for partition in topic["partitions"]]}
 
 
 async def send_beginning(client: Client, size: int, key: int, version: int = 0) -> None:
@@ -151,13 +151,13 @@ async def test_all_isr_changes_of_a_broker_are_processed_in_slices(start_front: 
     ]
     body = {"broker_id": 1, "broker_epoch": 9, "topics": [{"partitions": partitions}] * 200}
     answer = await client.call(ApiKey.ALTER_PARTITION, 3, body)
-    requested = [one for each in handler.bodies for topic in each["topics"] for one in topic["partitions"]]
-    answered = [one["partition_index"] for topic in answer["topics"] for one in topic["partitions"]]
+    requested = [partition for body in handler.bodies for topic in body["topics"] for partition in topic["partitions"]]
+    answered = [partition["partition_index"] for topic in answer["topics"] for partition in topic["partitions"]]
 
     assert answered == [*range(500)] * 200
-    assert [one["partition_epoch"] for one in requested] == answered
-    assert max(len(topic["partitions"]) for each in handler.bodies for topic in each["topics"]) <= SLICE_ELEMENTS
-    assert {each["broker_epoch"] for each in handler.bodies} == {9}
+    assert [partition["partition_epoch"] for partition in requested] == answered
+    assert max(len(topic["partitions"]) for body in handler.bodies for topic in body["topics"]) <= SLICE_ELEMENTS
+    assert {body["broker_epoch"] for body in handler.bodies} == {9}
 
 
 async def test_top_level_error_ends_a_sliced_request(start_front: StartFront, connect: Connect) -> None:
@@ -197,7 +197,7 @@ async def test_partly_authorized_request_is_not_relayed(
     await client.send_frame(codec.encode_request(ApiKey.METADATA, 4, 7, "tests", body))
 
     assert await client.is_closed_by_server()
-    assert {one["allow_auto_topic_creation"] for one in handler.bodies} == {False}
+    assert {body["allow_auto_topic_creation"] for body in handler.bodies} == {False}
 
 
 @pytest.mark.parametrize("version", [4, 8, 9, 12])
@@ -238,7 +238,7 @@ async def test_producers_of_many_partitions_are_described_in_slices(start_front:
 
     found: dict[str, list[int]] = {"topic-0": [], "unknown": []}
     for topic in answer["topics"]:  # each slice contains the name of the topic
-        found[topic["name"]] += [one["partition_index"] for one in topic["partitions"]]
+        found[topic["name"]] += [partition["partition_index"] for partition in topic["partitions"]]
     assert found == {"topic-0": partitions, "unknown": partitions}
     assert max(len(topic["partition_indexes"]) for body in bodies for topic in body["topics"]) <= SLICE_ELEMENTS
     assert answer["topics"][0]["partitions"][0]["error_code"] == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -323,7 +323,7 @@ async def test_standby_answers_a_large_request_in_its_format(start_front: StartF
     body = {"topic_names": [f"t{number}" for number in range(5_000)], "timeout_ms": 1}
     answer = await client.call(ApiKey.DELETE_TOPICS, 5, body)
 
-    assert {one["error_code"] for one in answer["responses"]} == {ErrorCode.NOT_CONTROLLER}
+    assert {response["error_code"] for response in answer["responses"]} == {ErrorCode.NOT_CONTROLLER}
     assert len(answer["responses"]) == 5_000
 
 

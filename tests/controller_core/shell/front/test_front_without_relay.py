@@ -49,7 +49,7 @@ async def test_api_versions_offers_the_served_apis_only(front: Front, connect) -
     """Requests between servers are offered if they are served, as Kafka's controllers offer Vote."""
     client: Client = await connect(front)
     answer = await client.call(ApiKey.API_VERSIONS, 0, {})
-    offered = {one["api_key"]: (one["min_version"], one["max_version"]) for one in answer["api_keys"]}
+    offered = {api["api_key"]: (api["min_version"], api["max_version"]) for api in answer["api_keys"]}
 
     assert offered == SERVED
 

@@ -163,10 +163,10 @@ class Member:
             if self._applied_offset <= batch.base_offset and batch.end_offset <= self.log.high_watermark:
                 self._applied_offset = batch.end_offset
                 self.controller.follower.handle_commit(batch.data)
-        for one in [one for one in self._waiting if one[0] < self.log.high_watermark]:
-            self._waiting.remove(one)
-            if not one[1].done():
-                one[1].set_result(True)
+        for append in [append for append in self._waiting if append[0] < self.log.high_watermark]:
+            self._waiting.remove(append)
+            if not append[1].done():
+                append[1].set_result(True)
 
     def load(self, folder: Path, values: Iterable[bytes], end: Position) -> None:
         """Give the controller a snapshot of these records."""

@@ -174,8 +174,8 @@ async def test_a_broker_that_does_not_support_the_quorums_kraft_version_is_refus
     features = registration_of(1)["features"]
     kraft_version = {"name": "kraft.version", "min_supported_version": 0, "max_supported_version": 1}
     answers = [
-        await ask(active, ApiKey.BROKER_REGISTRATION, registration_of(1, features=each))
-        for each in (features, [*features, kraft_version])
+        await ask(active, ApiKey.BROKER_REGISTRATION, registration_of(1, features=shown))
+        for shown in (features, [*features, kraft_version])
     ]
 
     assert [answer["error_code"] for answer in answers] == [ErrorCode.UNSUPPORTED_VERSION, ErrorCode.NONE]
@@ -226,7 +226,7 @@ async def test_a_leader_changes_the_isr_and_replicas_are_assigned_to_directories
     assert [result["error_code"] for result in results] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID]
     assert results[0]["isr"] == [1]
     noted = assigned["directories"][0]["topics"]
-    assert [one["partitions"][0]["error_code"] for one in noted] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID]
+    assert [topic["partitions"][0]["error_code"] for topic in noted] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID]
     assert active.controller.cluster.directories_of(0)[1] == directory(12)
 
 

@@ -43,7 +43,7 @@ def test_the_acls_are_those_of_the_newest_image(steps: list[dict[int, Binding]])
     acls = ImageAcls(controller)
     for step, bindings in enumerate(steps):
         distinct = {binding: number for number, binding in bindings.items()}
-        controller.set(*(acl_record(UUID(int=10 * step + number), one) for one, number in distinct.items()))
+        controller.set(*(acl_record(UUID(int=10 * step + number), binding) for binding, number in distinct.items()))
 
         assert acls.acls.find(BindingFilter()) == acls_of(controller.committed_image).find(BindingFilter())
 

@@ -66,7 +66,7 @@ async def test_a_scram_user_of_the_format_logs_in_and_has_the_rights_of_the_acls
 
     assert denied["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     assert created["results"][0]["error_code"] == ErrorCode.NONE
-    assert [each["resource_name"] for each in allowed["resources"]] == ["kafka-cluster"]
+    assert [resource["resource_name"] for resource in allowed["resources"]] == ["kafka-cluster"]
     assert refused["results"][0]["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 

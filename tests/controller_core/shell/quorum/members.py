@@ -33,7 +33,7 @@ class Member:
     ) -> None:
         self.id = node_id
         self.folder = folder / f"node-{node_id}"
-        listed = ",".join(f"{each}@127.0.0.1:{port}" for each, port in ports.items())
+        listed = ",".join(f"{node_id}@127.0.0.1:{port}" for node_id, port in ports.items())
         values = {
             "process.roles": "controller",
             "node.id": str(node_id),
@@ -123,13 +123,17 @@ async def leader_of(some: Sequence[Member], *, after_epoch: int = 0) -> Member:
     """Wait until one of the members leads in a later epoch and all running ones follow it."""
 
     def leaders() -> list[Member]:
-        found = [one for one in some if one.is_leader]
+        found = [member for member in some if member.is_leader]
         return [
             leader
             for leader in found
             if leader.node is not None
             and leader.node.epoch > after_epoch
-            and all(one.node.leader_id == leader.id and one.node.epoch == leader.node.epoch for one in some if one.node)
+            and all(
+                member.node.leader_id == leader.id and member.node.epoch == leader.node.epoch
+                for member in some
+                if member.node
+            )
         ]
 
     await until(lambda: bool(leaders()))

@@ -71,7 +71,7 @@ async def test_a_full_batch_is_written_before_the_linger_time_has_passed() -> No
     found = await asyncio.gather(*waiting[:2])
 
     assert [len(values) for _, values in log.batches] == [1, 2]
-    assert [one.base_offset for one in found] == [100, 101]
+    assert [append.base_offset for append in found] == [100, 101]
     assert not waiting[2].done()
     appends.drain()
     assert (await waiting[2]).base_offset == 103

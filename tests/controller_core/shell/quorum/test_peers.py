@@ -186,5 +186,5 @@ async def test_a_connection_has_one_request_at_a_time(asking: Asking) -> None:
         asking.send(correlation_id)
     found = [await asking.messages.get() for _ in range(3)]
 
-    assert [one.correlation_id for one in found] == [1, 2, 3]
+    assert [request.correlation_id for request in found] == [1, 2, 3]
     assert asking.voter.most_waiting == 1

@@ -404,7 +404,7 @@ async def test_describe_cluster_lists_the_voters_and_the_leader(alone: Member) -
     await client.close()
 
     assert (described["cluster_id"], described["controller_id"]) == (made.CLUSTER_ID, 1)
-    assert [(one["broker_id"], one["port"]) for one in described["brokers"]] == [(1, port)]
+    assert [(broker["broker_id"], broker["port"]) for broker in described["brokers"]] == [(1, port)]
 
 
 async def test_a_second_process_of_the_same_directory_is_refused(alone: Member) -> None:

@@ -119,11 +119,14 @@ def test_the_directory_id_of_the_vote_is_a_label(node: Node, voted: str) -> None
     metrics.update(nodes.candidate())
     metrics.update(node)
     found = [
-        sample for each in registry.collect() for sample in each.samples if sample.name.endswith("vote_directory_id")
+        sample
+        for metric in registry.collect()
+        for sample in metric.samples
+        if sample.name.endswith("vote_directory_id")
     ]
 
     assert voted_directory_id(node) == voted
-    assert [(one.labels, one.value) for one in found] == [({"directory_id": voted}, 1)]
+    assert [(sample.labels, sample.value) for sample in found] == [({"directory_id": voted}, 1)]
 
 
 def test_all_latencies_and_rates_are_exported_by_kafkas_names() -> None:

@@ -72,7 +72,7 @@ def test_host_names_are_verified_unless_the_settings_turn_it_off(authority: Auth
     """Certificates are verified in both cases."""
     security = mutual_tls(authority.store("three", "/CN=three"), authority.certificate)
     unchecked = QuorumSecurity("SSL", security.settings | {"ssl.endpoint.identification.algorithm": ""})
-    contexts = [member_settings(settings_with(each), BASE).ssl for each in (security, unchecked)]
+    contexts = [member_settings(settings_with(some_security), BASE).ssl for some_security in (security, unchecked)]
 
     assert [context.check_hostname for context in contexts if context is not None] == [True, False]
     assert [context.verify_mode.name for context in contexts if context is not None] == ["CERT_REQUIRED"] * 2

@@ -55,7 +55,7 @@ def test_a_missing_snapshot_is_named(missing: tuple[Storage, Path], read: Callab
 
 def test_the_voters_at_the_start_are_those_of_the_last_record_in_the_log() -> None:
     """KRaftControlRecordStateMachineTest.testUpdateWithoutSnapshot."""
-    first, last = (VoterSet.of(nodes.voter(one) for one in ids) for ids in ((1,), (1, 2)))
+    first, last = (VoterSet.of(nodes.voter(node_id) for node_id in ids) for ids in ((1,), (1, 2)))
     batches = (
         control_batch(0, 1, KRaftVersionRecord(1), VotersRecord(first)),
         control_batch(2, 1, VotersRecord(last)),

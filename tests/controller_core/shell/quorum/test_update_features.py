@@ -143,5 +143,7 @@ async def test_api_versions_list_the_level_in_effect(two: list[Member]) -> None:
     await upgraded(leader, request())
     await until(lambda: levels(two) == [1, 1])
 
-    assert [(one.supported_features, one.finalized_features) for one in before] == [({"kraft.version": (0, 1)}, {})] * 2
+    assert [(answer.supported_features, answer.finalized_features) for answer in before] == [
+        ({"kraft.version": (0, 1)}, {})
+    ] * 2
     assert [features(member.driver).finalized_features for member in two] == [{"kraft.version": (1, 1)}] * 2

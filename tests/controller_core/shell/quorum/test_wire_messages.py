@@ -162,7 +162,7 @@ def test_a_fetch_of_each_version_that_the_quorum_uses_arrives(version: int) -> N
 @pytest.mark.parametrize("key", [ApiKey.VOTE, ApiKey.BEGIN_QUORUM_EPOCH, ApiKey.END_QUORUM_EPOCH, ApiKey.FETCH])
 def test_an_error_of_the_whole_request_is_at_the_top(key: ApiKey) -> None:
     """As in Kafka, a wrong cluster id; the responses of a node that knows an epoch have it in the partition."""
-    response = next(one for one, api in API_OF_RESPONSE.items() if api is key)(ErrorCode.INCONSISTENT_CLUSTER_ID)
+    response = next(kind for kind, api in API_OF_RESPONSE.items() if api is key)(ErrorCode.INCONSISTENT_CLUSTER_ID)
 
     assert encode_response(response, TOPIC, highest(key)) == {"error_code": ErrorCode.INCONSISTENT_CLUSTER_ID}
     assert answered(response, highest(key)) == response
@@ -215,8 +215,10 @@ def test_a_response_without_the_partition_is_a_failure() -> None:
 
 
 VOTERS = VoterSet.of(
-    Voter(ReplicaKey(one, UUID(int=one)), (Endpoint("CONTROLLER", f"host-{one}", 9),), VersionRange(0, 1))
-    for one in (1, 2)
+    Voter(
+        ReplicaKey(voter_id, UUID(int=voter_id)), (Endpoint("CONTROLLER", f"host-{voter_id}", 9),), VersionRange(0, 1)
+    )
+    for voter_id in (1, 2)
 )
 FIRST = control_batch(0, 4, LeaderChangeRecord(1, (1, 2), (1,)), KRaftVersionRecord(1), VotersRecord(VOTERS))
 SECOND = Batch(3, 4, 4, data_payload([b"one", b"two"], NOW_MS))
@@ -231,8 +233,8 @@ def test_batches_arrive_with_their_control_records_and_opaque_data() -> None:
     """Control records of the quorum: leader, voters, kraft.version."""
     found = decode_log(log_bytes(), is_verified=False)
 
-    assert [replace(one, payload=b"") for one in found] == [FIRST, replace(SECOND, payload=b"")]
-    assert b"".join(one.payload for one in found) == log_bytes()
+    assert [replace(found_slice, payload=b"") for found_slice in found] == [FIRST, replace(SECOND, payload=b"")]
+    assert b"".join(found_slice.payload for found_slice in found) == log_bytes()
 
 
 def test_the_control_batches_of_a_log_are_found_among_its_other_records() -> None:

@@ -169,7 +169,11 @@ async def test_a_large_topic_is_removed_in_several_transactions_and_its_queued_n
 
     assert outcome.is_whole
     assert [len(operations) for operations in seen] == [500, 103, 4]
-    assert [one.path for one in seen[-1][1:]] == [paths.topic("t"), paths.topic_config("t"), paths.delete_topic("t")]
+    assert [operation.path for operation in seen[-1][1:]] == [
+        paths.topic("t"),
+        paths.topic_config("t"),
+        paths.delete_topic("t"),
+    ]
     assert world.server.children(paths.TOPICS) == []
 
 

@@ -88,7 +88,7 @@ class World(OtherProcesses):
     def tree(self, path: str) -> list[str]:
         """Print a znode and its descendants."""
         found = sorted(znode for znode in self.server.znodes if znode == path or znode.startswith(f"{path}/"))
-        return [f"{each} {data_text(self.server.at(each).data)}" for each in found] or [f"{path} is not there"]
+        return [f"{path} {data_text(self.server.at(path).data)}" for path in found] or [f"{path} is not there"]
 
     async def _commit(self, changes: list[Change], event: TopicsRead) -> list[str]:
         try:
@@ -111,7 +111,7 @@ class World(OtherProcesses):
         found = await refresh(self.session, self.cluster, self.outcome, versions, UnreadableTopics())
         expected = [versions.expected(change, found.versions) for change in found.changes]
         based = list(zip(found.changes, expected, strict=True))
-        lines = [f"found: {change_text(self.cluster, *one)}" for one in based]
+        lines = [f"found: {change_text(self.cluster, *change)}" for change in based]
         lines += [f"unknown topic: {record.name} version {record.version}" for record in found.unknown_topics]
         for change, version in based:
             apply(self.cluster, change)

@@ -66,7 +66,7 @@ async def test_a_broker_stays_fenced_until_it_asks_to_serve() -> None:
         heartbeats.serve()
         await reached(heartbeats.is_unfenced)
 
-    assert [each["want_fence"] for each in controller.received][:2] == [True, True]
+    assert [request["want_fence"] for request in controller.received][:2] == [True, True]
     assert controller.received[-1]["want_fence"] is False
     assert controller.received[0]["current_metadata_offset"] == 9
 

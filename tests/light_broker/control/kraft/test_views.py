@@ -83,11 +83,11 @@ def test_a_replica_on_a_failed_directory_is_offline() -> None:
     """BrokerRegistration.hasOnlineDir: lost, or not among the directories of the broker."""
     log = after(FIRST, partition(1, BAD), partition(2, LOST_DIRECTORY), partition(3, UNASSIGNED_DIRECTORY))
     views = Views("cluster", OWN)
-    offline = [each.offline_replicas for each in views.follow(log, 0).topics["orders"].partitions]
+    offline = [partition.offline_replicas for partition in views.follow(log, 0).topics["orders"].partitions]
     assert offline == [(), (OWN,), (OWN,), ()]
 
     recovered = after(log, BrokerRegistrationChangeRecord(OWN, 12, log_dirs=(GOOD, BAD)))
-    offline = [each.offline_replicas for each in views.follow(recovered, 0).topics["orders"].partitions]
+    offline = [partition.offline_replicas for partition in views.follow(recovered, 0).topics["orders"].partitions]
     assert offline == [(), (), (OWN,), ()]
 
 

@@ -206,4 +206,4 @@ async def test_internal_topics_have_one_replica(tmp_path: Path) -> None:
 
     answer = await control.create_topics(request)
 
-    assert [(each["error_code"], each["replication_factor"]) for each in answer["topics"]] == [(ErrorCode.NONE, 1)]
+    assert [(topic["error_code"], topic["replication_factor"]) for topic in answer["topics"]] == [(ErrorCode.NONE, 1)]

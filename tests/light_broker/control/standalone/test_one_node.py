@@ -39,7 +39,7 @@ def test_a_partition_may_only_be_assigned_to_the_node_that_has_it(
     parts = [{"partition_index": partition, "replicas": replicas}]
     body = {"topics": [{"name": "orders", "partitions": parts}], "allow_replication_factor_change": True}
 
-    ((found,),) = (each["partitions"] for each in alter_reassignments(STATE, body)["responses"])
+    ((found,),) = (response["partitions"] for response in alter_reassignments(STATE, body)["responses"])
 
     assert (found["error_code"], found["error_message"]) == expected
 
@@ -67,7 +67,7 @@ def test_no_partition_needs_an_election() -> None:
 
     (found,) = elect_leaders(STATE, body)["replica_election_results"]
 
-    assert [each["error_code"] for each in found["partition_result"]] == [
+    assert [result["error_code"] for result in found["partition_result"]] == [
         ErrorCode.ELECTION_NOT_NEEDED,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ]

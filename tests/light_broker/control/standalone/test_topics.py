@@ -45,12 +45,12 @@ def created(
     """Return the next state, and the error codes and messages of the topics."""
     body = {"topics": list(topics), "validate_only": validate_only}
     after, answer = create_topics(state, body, may, SETTINGS, lambda: NEW_ID)
-    return after, [(each["error_code"], each["error_message"]) for each in answer["topics"]]
+    return after, [(topic["error_code"], topic["error_message"]) for topic in answer["topics"]]
 
 
 def assigned(*brokers: list[int]) -> list[dict[str, Any]]:
     """Return assignments of partitions 0, 1, … to brokers."""
-    return [{"partition_index": number, "broker_ids": each} for number, each in enumerate(brokers)]
+    return [{"partition_index": number, "broker_ids": replicas} for number, replicas in enumerate(brokers)]
 
 
 def test_a_topic_has_the_brokers_number_of_partitions_by_default() -> None:
@@ -101,7 +101,7 @@ def test_a_topic_that_cannot_be_is_refused(topic: Mapping[str, Any], code: Error
     """The other topics of the request are created."""
     after, errors = created(topic, new("other"))
 
-    assert [each for each, _ in errors] == [code, ErrorCode.NONE]
+    assert [error for error, _ in errors] == [code, ErrorCode.NONE]
     assert list(after.topics) == ["other"]
 
 
@@ -111,7 +111,7 @@ def test_a_name_in_use_is_refused() -> None:
 
     _, errors = created(new("a.b"), new("a_b"), state=state)
 
-    assert [each for each, _ in errors] == [ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.INVALID_TOPIC_EXCEPTION]
+    assert [error for error, _ in errors] == [ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.INVALID_TOPIC_EXCEPTION]
 
 
 def test_a_topic_whose_logs_are_not_deleted_yet_is_not_created_again() -> None:
@@ -133,7 +133,7 @@ def test_a_caller_creates_the_topics_that_it_may_create() -> None:
     """CREATE on the cluster, or on the topic."""
     after, errors = created(new("mine"), new("yours"), may=Only(Operation.CREATE, "mine"))
 
-    assert [each for each, _ in errors] == [ErrorCode.NONE, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert [error for error, _ in errors] == [ErrorCode.NONE, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
     assert list(after.topics) == ["mine"]
 
 
@@ -141,7 +141,7 @@ def deleted(*topics: tuple[str | None, UUID], may: Ask = EVERYTHING, settings: S
     """Return the next state, and the name and error code of each topic."""
     body = {"topics": [{"name": name, "topic_id": topic_id} for name, topic_id in topics], "topic_names": []}
     after, answer = delete_topics(WITH_ORDERS, 6, body, may, settings)
-    return after, [(each["name"], each["error_code"]) for each in answer["responses"]]
+    return after, [(response["name"], response["error_code"]) for response in answer["responses"]]
 
 
 @pytest.mark.parametrize("asked", [("orders", NO_TOPIC_ID), (None, UUID(int=1))])

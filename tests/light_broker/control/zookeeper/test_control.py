@@ -181,8 +181,8 @@ async def test_acls_and_users_are_read_at_the_start_and_after_a_notification(
             denied = side.acls.of(acl.Pattern(acl.ResourceType.TOPIC, "broken"))
 
     assert read == {acl.Entry("User:alice", "*", acl.Operation.READ, acl.Permission.ALLOW)}
-    assert [each.permission for each in denied] == [acl.Permission.DENY]
-    assert {user: encode_credential(each) for user, each in side.credentials["SCRAM-SHA-256"].items()} == {
+    assert [binding.permission for binding in denied] == [acl.Permission.DENY]
+    assert {user: encode_credential(credential) for user, credential in side.credentials["SCRAM-SHA-256"].items()} == {
         "al ice": encode_credential(CREDENTIAL)
     }
 
@@ -251,7 +251,7 @@ async def test_a_change_of_configs_is_written_or_has_its_error(
         answer = await control.forward(ApiKey.INCREMENTAL_ALTER_CONFIGS, context, body)
         node = await session.get("/config/brokers/7")
 
-    assert [each["error_code"] for each in answer["responses"]] == [error]
+    assert [response["error_code"] for response in answer["responses"]] == [error]
     assert (node is None) == (error is not ErrorCode.NONE)
 
 

@@ -102,7 +102,7 @@ class Conversation:
             for number in partitions
         ]  # fmt: skip
         endpoint = {"port": 9092, "host": "b", "listener": "CLIENT", "security_protocol": 0}
-        brokers = [{"id": each, "endpoints": [endpoint], "rack": None} for each in (ME, OTHER)]
+        brokers = [{"id": broker_id, "endpoints": [endpoint], "rack": None} for broker_id in (ME, OTHER)]
         topics = [{"topic_name": "orders", "topic_id": ORDERS, "partition_states": states}] if partitions else []
         answer = self.send(ApiKey.UPDATE_METADATA, topic_states=topics, live_brokers=brokers, **how)
         return ErrorCode.of(answer["error_code"])
@@ -264,4 +264,4 @@ def test_version_4_of_leader_and_isr_answers_by_names() -> None:
 
     answer = one.send(ApiKey.LEADER_AND_ISR, version=4, topic_states=topics, live_leaders=[])
 
-    assert [(each["topic_name"], each["error_code"]) for each in answer["partition_errors"]] == [("orders", 0)]
+    assert [(error["topic_name"], error["error_code"]) for error in answer["partition_errors"]] == [("orders", 0)]

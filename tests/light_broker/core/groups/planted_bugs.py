@@ -88,8 +88,12 @@ def joins_of_removed_members_are_forgotten(patch: pytest.MonkeyPatch) -> None:
     def drop(draft: Draft, member_ids: Any) -> None:
         draft.group = replace(
             draft.group,
-            joins={each: waiting for each, waiting in draft.group.joins.items() if each not in member_ids},
-            syncs={each: waiting for each, waiting in draft.group.syncs.items() if each not in member_ids},
+            joins={
+                member_id: waiting for member_id, waiting in draft.group.joins.items() if member_id not in member_ids
+            },
+            syncs={
+                member_id: waiting for member_id, waiting in draft.group.syncs.items() if member_id not in member_ids
+            },
         )
         draft.remove(member_ids)
 

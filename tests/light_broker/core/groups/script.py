@@ -38,7 +38,7 @@ class Conversation:
                 if not line.startswith("#"):
                     self._step(line.split())
             happened, self.world.happened = self.world.happened, []
-            blocks.append("\n".join([steps, "----", *(self._shown(each) for each in happened)]))
+            blocks.append("\n".join([steps, "----", *(self._shown(event) for event in happened)]))
         return "\n\n".join(blocks) + "\n"
 
     def _step(self, words: list[str]) -> None:

@@ -48,16 +48,16 @@ def _plain(value: Any, name: str = "") -> Any:
     """Return a value with names of errors, numbers of ids, and records by their values; empty and default fields are left out."""
     if isinstance(value, dict):
         return {
-            key: _plain(each, key)
-            for key, each in value.items()
-            if each not in (None, [], "", -1)
-            and each != UUID(int=0)
-            and each != {"epoch": -1, "end_offset": -1}
-            and not (key in _QUIET and each == 0)
-            and not (isinstance(each, dict) and all(part == -1 for part in each.values()))
+            key: _plain(element, key)
+            for key, element in value.items()
+            if element not in (None, [], "", -1)
+            and element != UUID(int=0)
+            and element != {"epoch": -1, "end_offset": -1}
+            and not (key in _QUIET and element == 0)
+            and not (isinstance(element, dict) and all(part == -1 for part in element.values()))
         }
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(element) for element in value]
     if name.endswith("error_code"):
         return ErrorCode.of(value).name
     if isinstance(value, UUID):

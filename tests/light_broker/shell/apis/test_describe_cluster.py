@@ -14,7 +14,7 @@ async def test_describe_cluster_lists_the_brokers_of_the_callers_listener() -> N
 
     assert answer is not None
     assert (answer["cluster_id"], answer["controller_id"]) == (CLUSTER_ID, 1)
-    assert [(each["broker_id"], each["host"], each["port"]) for each in answer["brokers"]] == [
+    assert [(broker["broker_id"], broker["host"], broker["port"]) for broker in answer["brokers"]] == [
         (1, "broker.example", 9001),
         (2, "broker.example", 9002),
     ]
@@ -30,8 +30,8 @@ async def test_a_fenced_broker_is_listed_only_where_the_request_includes_it() ->
 
     assert plain is not None
     assert fenced_too is not None
-    assert [each["broker_id"] for each in plain["brokers"]] == [1]
-    assert [(each["broker_id"], each["is_fenced"]) for each in fenced_too["brokers"]] == [(1, False), (2, True)]
+    assert [broker["broker_id"] for broker in plain["brokers"]] == [1]
+    assert [(broker["broker_id"], broker["is_fenced"]) for broker in fenced_too["brokers"]] == [(1, False), (2, True)]
 
 
 async def test_the_endpoints_of_controllers_are_refused() -> None:

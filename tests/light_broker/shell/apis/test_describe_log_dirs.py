@@ -51,13 +51,13 @@ async def test_all_logs_are_described_with_the_space_of_their_file_system(folder
         (result,) = await described(broker, None)
 
         partitions = {
-            (topic["name"], each["partition_index"]): (
-                each["partition_size"],
-                each["offset_lag"],
-                each["is_future_key"],
+            (topic["name"], partition["partition_index"]): (
+                partition["partition_size"],
+                partition["offset_lag"],
+                partition["is_future_key"],
             )
             for topic in result["topics"]  # type: ignore[attr-defined]
-            for each in topic["partitions"]
+            for partition in topic["partitions"]
         }
         assert partitions == dict.fromkeys([("orders", 0), ("orders", 1), ("users", 0)], (0, 0, False))
         assert (result["error_code"], result["log_dir"]) == (ErrorCode.NONE, str(folder))
@@ -72,7 +72,7 @@ async def test_only_requested_logs_are_described(folder: Path) -> None:
         (result,) = await described(broker, [{"topic": "orders", "partitions": [1, 9]}], version=1)
 
         assert [
-            (topic["name"], [each["partition_index"] for each in topic["partitions"]])
+            (topic["name"], [partition["partition_index"] for partition in topic["partitions"]])
             for topic in result["topics"]  # type: ignore[attr-defined]
         ] == [("orders", [1])]
 

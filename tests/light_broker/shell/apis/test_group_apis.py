@@ -76,7 +76,7 @@ async def test_coordinator_is_the_leader_of_the_groups_partition(tmp_path: Path)
                 answer = await ask(broker, ApiKey.FIND_COORDINATOR, body, version=version)
                 found = answer["coordinators"] if version >= 4 else [answer]
 
-                assert [(each["error_code"], each["node_id"], each["port"]) for each in found] == [
+                assert [(result["error_code"], result["node_id"], result["port"]) for result in found] == [
                     (ErrorCode.NONE, 1, 9001)
                 ] * len(body.get("coordinator_keys", ["g"]))
 
@@ -96,7 +96,7 @@ async def test_the_first_client_creates_the_topic_of_the_groups() -> None:
     ((_, _, request),) = control.requests
     (topic,) = request["topics"]
     assert (topic["name"], topic["num_partitions"]) == (OFFSETS_TOPIC, 3)
-    assert {each["name"]: each["value"] for each in topic["configs"]} == {
+    assert {config["name"]: config["value"] for config in topic["configs"]} == {
         "cleanup.policy": "compact",
         "compression.type": "producer",
         "segment.bytes": "104857600",
@@ -221,12 +221,16 @@ async def test_all_offsets_of_a_group_are_read_at_once(tmp_path: Path) -> None:
         topics = broker.view.topics
 
         old = await ask(broker, ApiKey.OFFSET_FETCH, {"group_id": "a", "topics": None}, version=5)
-        body = {"groups": [{"group_id": each, "topics": None} for each in ("a", "b", "none")]}
+        body = {"groups": [{"group_id": group_id, "topics": None} for group_id in ("a", "b", "none")]}
         new = await ask(broker, ApiKey.OFFSET_FETCH, body, version=10)
 
-        assert [each["name"] for each in old["topics"]] == ["orders"]
+        assert [topic["name"] for topic in old["topics"]] == ["orders"]
         assert [
-            [(topic["topic_id"], each["committed_offset"]) for topic in group["topics"] for each in topic["partitions"]]
+            [
+                (topic["topic_id"], partition["committed_offset"])
+                for topic in group["topics"]
+                for partition in topic["partitions"]
+            ]
             for group in new["groups"]
         ] == [[(topics["orders"].id, 7)], [(topics["orders"].id, 8)], []]
 
@@ -252,7 +256,7 @@ async def test_offsets_of_missing_topics_and_partitions_are_refused(tmp_path: Pa
         by_id = await ask(broker, ApiKey.OFFSET_COMMIT, {"group_id": "g", "topics": [strange]}, version=10)
 
         missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        assert [[each["error_code"] for each in one["partitions"]] for one in named["topics"]] == [
+        assert [[partition["error_code"] for partition in topic["partitions"]] for topic in named["topics"]] == [
             [0, missing],
             [missing],
         ]
@@ -290,7 +294,7 @@ async def test_an_offset_of_a_deleted_topic_of_the_same_name_is_not_read(tmp_pat
         await commit(broker, 7)
         view = broker.view
         topic = topic_view("orders", partition_view(), number=77)
-        others = {name: each for name, each in view.topics.items() if name != "orders"}
+        others = {name: topic for name, topic in view.topics.items() if name != "orders"}
         broker.view = view_of(topic, *others.values())
 
         assert await committed(broker, version=10) == (-1, ErrorCode.NONE)
@@ -302,7 +306,9 @@ async def test_offsets_of_topics_in_use_are_not_deleted(tmp_path: Path) -> None:
     async def delete(broker: Broker, group_id: str = "g", topic: str = "orders") -> tuple[int, list[int]]:
         body = {"group_id": group_id, "topics": [{"name": topic, "partitions": [{"partition_index": 0}]}]}
         answer = await ask(broker, ApiKey.OFFSET_DELETE, body)
-        return answer["error_code"], [each["error_code"] for topic in answer["topics"] for each in topic["partitions"]]
+        return answer["error_code"], [
+            partition["error_code"] for topic in answer["topics"] for partition in topic["partitions"]
+        ]
 
     async with coordinating(tmp_path) as broker:
         await commit(broker, 7, group_id="idle")
@@ -357,7 +363,7 @@ async def test_groups_are_listed_by_state_and_type(tmp_path: Path) -> None:
 
         async def listed(version: int = 5, **filters: list[str]) -> list[tuple[str, str]]:
             answer = await ask(broker, ApiKey.LIST_GROUPS, filters, version=version)
-            return [(each["group_id"], each["group_state"]) for each in answer["groups"]]
+            return [(group["group_id"], group["group_state"]) for group in answer["groups"]]
 
         assert await listed() == [("simple", "Empty"), ("g", "Stable")]
         assert await listed(0) == [("simple", ""), ("g", "")]
@@ -374,7 +380,7 @@ async def test_only_empty_groups_are_deleted(tmp_path: Path) -> None:
 
         answer = await ask(broker, ApiKey.DELETE_GROUPS, {"groups_names": ["simple", "g", "none", "simple"]})
 
-        assert {each["group_id"]: each["error_code"] for each in answer["results"]} == {
+        assert {result["group_id"]: result["error_code"] for result in answer["results"]} == {
             "simple": ErrorCode.NONE,
             "g": ErrorCode.NON_EMPTY_GROUP,
             "none": ErrorCode.GROUP_ID_NOT_FOUND,
@@ -382,7 +388,7 @@ async def test_only_empty_groups_are_deleted(tmp_path: Path) -> None:
     async with coordinating(tmp_path) as broker:
         assert await committed(broker, "simple") == (-1, ErrorCode.NONE)
         answer = await ask(broker, ApiKey.LIST_GROUPS, {})
-        assert [each["group_id"] for each in answer["groups"]] == ["g"]
+        assert [group["group_id"] for group in answer["groups"]] == ["g"]
 
 
 # Authorization
@@ -421,16 +427,19 @@ async def test_each_group_and_topic_needs_its_right(tmp_path: Path) -> None:
         assert refused["topics"][0]["partitions"][0]["error_code"] == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
         listed = await ask(broker, ApiKey.LIST_GROUPS, {})
-        assert [each["group_id"] for each in listed["groups"]] == ["mine"]
+        assert [group["group_id"] for group in listed["groups"]] == ["mine"]
         described = await ask(broker, ApiKey.DESCRIBE_GROUPS, {"groups": ["mine", "other"]})
-        assert {each["group_id"]: each["error_code"] for each in described["groups"]} == {
+        assert {group["group_id"]: group["error_code"] for group in described["groups"]} == {
             "mine": ErrorCode.NONE,
             "other": ErrorCode.GROUP_AUTHORIZATION_FAILED,
         }
         found = await ask(broker, ApiKey.FIND_COORDINATOR, {"coordinator_keys": ["mine", "other"]})
-        assert [each["error_code"] for each in found["coordinators"]] == [0, ErrorCode.GROUP_AUTHORIZATION_FAILED]
+        assert [coordinator["error_code"] for coordinator in found["coordinators"]] == [
+            0,
+            ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ]
         deleted = await ask(broker, ApiKey.DELETE_GROUPS, {"groups_names": ["other", "mine"]})
-        assert [each["error_code"] for each in deleted["results"]] == [ErrorCode.GROUP_AUTHORIZATION_FAILED, 0]
+        assert [result["error_code"] for result in deleted["results"]] == [ErrorCode.GROUP_AUTHORIZATION_FAILED, 0]
 
 
 async def test_requests_of_members_need_read_on_the_group(tmp_path: Path) -> None:

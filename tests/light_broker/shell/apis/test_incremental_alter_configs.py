@@ -43,8 +43,13 @@ async def test_a_request_is_split_between_the_broker_and_the_control_plane() -> 
     answer = await call(broker, KEY, {"resources": [LEVELS, TOPIC], "validate_only": False})
 
     assert answer is not None
-    assert [(each["resource_name"], each["error_code"]) for each in answer["responses"]] == [("orders", 0), ("1", 0)]
-    assert [each["resource_name"] for _, _, body in control.requests for each in body["resources"]] == ["orders"]
+    assert [(response["resource_name"], response["error_code"]) for response in answer["responses"]] == [
+        ("orders", 0),
+        ("1", 0),
+    ]
+    assert [resource["resource_name"] for _, _, body in control.requests for resource in body["resources"]] == [
+        "orders"
+    ]
     assert logging.getLogger(LOGGER).level == logging.ERROR
 
 

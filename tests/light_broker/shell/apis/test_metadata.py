@@ -27,10 +27,11 @@ async def test_every_version_describes_a_topic(version: int) -> None:
     """0 to 13; a field that a version lacks is left out."""
     asked = await topics(view_of(ORDERS, brokers=(1, 2)), version, topics=[{"name": "orders"}])
 
-    assert [(each["name"], each["error_code"]) for each in asked] == [("orders", ErrorCode.NONE)]
-    assert [(each["leader_id"], each["replica_nodes"], each["isr_nodes"]) for each in asked[0]["partitions"]] == [
-        (1, [1, 2], [1])
-    ]
+    assert [(topic["name"], topic["error_code"]) for topic in asked] == [("orders", ErrorCode.NONE)]
+    assert [
+        (partition["leader_id"], partition["replica_nodes"], partition["isr_nodes"])
+        for partition in asked[0]["partitions"]
+    ] == [(1, [1, 2], [1])]
 
 
 async def test_all_topics_are_described_to_a_request_without_a_list() -> None:
@@ -58,8 +59,8 @@ async def test_a_leader_that_the_client_cannot_reach_is_an_error(leader: int, er
 
     (topic,) = await topics(replace(view, brokers=brokers), topics=[{"name": "orders"}])
 
-    assert [(each["error_code"], each["leader_id"]) for each in topic["partitions"]] == [(error, -1)]
-    assert [each["offline_replicas"] for each in topic["partitions"]] == [[2]]
+    assert [(partition["error_code"], partition["leader_id"]) for partition in topic["partitions"]] == [(error, -1)]
+    assert [partition["offline_replicas"] for partition in topic["partitions"]] == [[2]]
 
 
 async def test_a_missing_topic_is_not_created_where_the_request_or_the_broker_does_not_allow_it() -> None:
@@ -70,7 +71,7 @@ async def test_a_missing_topic_is_not_created_where_the_request_or_the_broker_do
         answer = await call(broker, ApiKey.METADATA, {**asked, "allow_auto_topic_creation": allowed})
 
         assert answer is not None
-        assert [each["error_code"] for each in answer["topics"]] == [
+        assert [topic["error_code"] for topic in answer["topics"]] == [
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             ErrorCode.INVALID_TOPIC_EXCEPTION,
         ]
@@ -89,12 +90,12 @@ async def test_topics_are_found_by_id_from_version_12_on() -> None:
 
     found = await topics(view_of(ORDERS), topics=asked)
 
-    assert [(each["name"], each["error_code"]) for each in found] == [
+    assert [(topic["name"], topic["error_code"]) for topic in found] == [
         ("orders", ErrorCode.NONE),
         (None, ErrorCode.UNKNOWN_TOPIC_ID),
     ]
     refused = await topics(view_of(ORDERS), 11, topics=asked)
-    assert [each["error_code"] for each in refused] == [ErrorCode.INVALID_REQUEST] * 2
+    assert [topic["error_code"] for topic in refused] == [ErrorCode.INVALID_REQUEST] * 2
 
 
 async def test_a_page_ends_at_the_limit_and_names_the_beginning_of_the_next_one() -> None:
@@ -122,4 +123,4 @@ async def test_a_cursor_outside_the_requested_topics_is_refused() -> None:
     answer = await call(broker_with(view_of()), ApiKey.DESCRIBE_TOPIC_PARTITIONS, body)
 
     assert answer is not None
-    assert [each["error_code"] for each in answer["topics"]] == [ErrorCode.INVALID_REQUEST]
+    assert [topic["error_code"] for topic in answer["topics"]] == [ErrorCode.INVALID_REQUEST]

@@ -80,7 +80,7 @@ async def sync(broker: Broker, joined: Body, group_id: str = "g", *, version: in
         "group_id": group_id,
         "generation_id": joined["generation_id"],
         "member_id": joined["member_id"],
-        "assignments": [{"member_id": each["member_id"], "assignment": b"mine"} for each in joined["members"]],
+        "assignments": [{"member_id": member["member_id"], "assignment": b"mine"} for member in joined["members"]],
     }
     if version >= 5:
         body |= {"protocol_type": "consumer", "protocol_name": "range"}

@@ -53,7 +53,9 @@ def consumers(broker: LightBroker) -> Iterator[Callable[..., Consumer]]:
             consumer = open_consumers.enter_context(closing(Consumer(config)))
             consumer.subscribe(
                 [TOPIC],
-                on_revoke=lambda _, lost: None if revoked is None else revoked.extend(each.partition for each in lost),
+                on_revoke=lambda _, lost: (
+                    None if revoked is None else revoked.extend(partition.partition for partition in lost)
+                ),
             )
             return consumer
 
@@ -77,7 +79,7 @@ def consume(*consumers: Consumer, until: Callable[[], bool]) -> list[str]:
 
 def partitions_of(consumer: Consumer) -> set[int]:
     """Return the partitions that a consumer is assigned."""
-    return {each.partition for each in consumer.assignment()}
+    return {partition.partition for partition in consumer.assignment()}
 
 
 def groups_command(broker: LightBroker, *arguments: str) -> str:
@@ -214,8 +216,8 @@ def test_offsets_survive_a_crash_and_kafka_reads_them(broker: LightBroker, consu
     files = sorted(str(path) for path in broker.data_folder.glob("__consumer_offsets-*/*.log"))
     dumped = kafka_dump_log("--offsets-decoder", "--print-data-log", "--files", ",".join(files))
 
-    assert [each.offset for each in committed] == [5, 6, 7, 8]
-    assert "crash" in {each.group_id for each in admin.list_consumer_groups().result(TIMEOUT_S).valid}
+    assert [partition.offset for partition in committed] == [5, 6, 7, 8]
+    assert "crash" in {group.group_id for group in admin.list_consumer_groups().result(TIMEOUT_S).valid}
     assert dumped.returncode == 0, dumped.stderr
     assert '"group":"crash"' in dumped.stdout
     assert '"offset":8' in dumped.stdout

@@ -46,8 +46,8 @@ def failing(number: int) -> Any:
 
 async def with_logs(logs: LogManager) -> tuple[LogDirectory, LogDirectory]:
     """Create two logs in each directory; return that of `orders-0`, and the other one."""
-    for each in PARTITIONS:
-        await logs.create(each, TOPIC_ID)
+    for some_partition in PARTITIONS:
+        await logs.create(some_partition, TOPIC_ID)
     failed = logs.directory(ORDERS)
     assert failed is not None
     return failed, next(directory for directory in logs.directories if directory is not failed)
@@ -55,16 +55,23 @@ async def with_logs(logs: LogManager) -> tuple[LogDirectory, LogDirectory]:
 
 def check_that_one_is_offline(managed: Managed, logs: LogManager, failed: LogDirectory, other: LogDirectory) -> None:
     """Its partitions are reported once, and those of the other one are served."""
-    gone, served = [sorted(path.name for path in one.path.glob("orders-*")) for one in (failed, other)]
+    gone, served = [
+        sorted(path.name for path in log_directory.path.glob("orders-*")) for log_directory in (failed, other)
+    ]
     assert [(failure.path, sorted(map(str, failure.partitions))) for failure in managed.failures] == [
         (failed.path, gone)
     ]
     assert managed.failures[0].directory_id == failed.directory_id
-    assert sorted(str(each) for each in PARTITIONS if logs.offline_reason(each) is not None) == gone
-    assert sorted(str(each) for each in PARTITIONS if logs.log(each) is not None) == served
-    for each in PARTITIONS:
-        if logs.offline_reason(each) is None:
-            append(logs, each)
+    assert (
+        sorted(str(some_partition) for some_partition in PARTITIONS if logs.offline_reason(some_partition) is not None)
+        == gone
+    )
+    assert (
+        sorted(str(some_partition) for some_partition in PARTITIONS if logs.log(some_partition) is not None) == served
+    )
+    for some_partition in PARTITIONS:
+        if logs.offline_reason(some_partition) is None:
+            append(logs, some_partition)
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EROFS])
@@ -86,7 +93,7 @@ async def test_an_append_that_fails_takes_the_directory_offline(
             await logs.create(ORDERS, TOPIC_ID)
         with pytest.raises(OfflineLogError):
             await logs.delete(ORDERS)
-    assert [(each / CLEAN_SHUTDOWN).exists() for each in (failed.path, other.path)] == [False, True]
+    assert [(path / CLEAN_SHUTDOWN).exists() for path in (failed.path, other.path)] == [False, True]
 
 
 async def test_a_refused_batch_is_no_failure_of_the_disk(managed: Managed) -> None:
@@ -107,7 +114,7 @@ async def test_a_failed_fsync_takes_the_directory_offline(managed: Managed, monk
             patched.setattr(os, "fdatasync", failing(errno.EIO))
             found = await asyncio.gather(logs.flush(ORDERS), logs.flush(ORDERS), return_exceptions=True)
 
-        assert [type(each) for each in found] == [OfflineLogError] * 2
+        assert [type(error) for error in found] == [OfflineLogError] * 2
         check_that_one_is_offline(managed, logs, failed, other)
 
 
@@ -202,8 +209,8 @@ async def test_a_log_that_the_disk_cannot_read_takes_its_directory_offline_at_th
     """Unlike one whose content is wrong."""
     async with managed.killed() as logs:
         failed, other = await with_logs(logs)
-        for each in PARTITIONS:
-            append(logs, each)
+        for some_partition in PARTITIONS:
+            append(logs, some_partition)
     original = os.pread
     names = {(failed.path / "orders-0" / "00000000000000000000.log").stat().st_ino}
 
@@ -217,8 +224,8 @@ async def test_a_log_that_the_disk_cannot_read_takes_its_directory_offline_at_th
         assert [failure.path for failure in managed.failures] == [failed.path]
         assert logs.offline_reason(ORDERS) is not None
         assert len(managed.failures[0].partitions) == 2
-        assert {each for each, _, _ in logs.online_logs()} == {
-            each for each in PARTITIONS if (other.path / str(each)).is_dir()
+        assert {some_partition for some_partition, _, _ in logs.online_logs()} == {
+            some_partition for some_partition in PARTITIONS if (other.path / str(some_partition)).is_dir()
         }
 
 

@@ -110,8 +110,8 @@ async def test_nothing_is_compacted_above_the_high_watermark_or_of_other_topics(
 ) -> None:
     """LogCleanerManager.cleanableOffsets."""
     other = TopicPartition("other", 0)
-    for each in (ORDERS, other):
-        await fill(managed, logs, each, 20)
+    for topic_partition in (ORDERS, other):
+        await fill(managed, logs, topic_partition, 20)
     managed.high_watermarks[ORDERS] = 0
 
     assert not await logs.cleaner.clean_dirtiest_log()
@@ -122,8 +122,8 @@ async def test_a_log_that_cannot_be_compacted_does_not_stop_the_others(
     managed: Managed, logs: LogManager, caplog: pytest.LogCaptureFixture
 ) -> None:
     """LogCleanerManager.markPartitionUncleanable, until a restart."""
-    for each in (ORDERS, USERS):
-        await fill(managed, logs, each, 20)
+    for topic_partition in (ORDERS, USERS):
+        await fill(managed, logs, topic_partition, 20)
     first = logs.log(ORDERS).log.segments[0].path  # type: ignore[union-attr]
     first.write_bytes(first.read_bytes()[:-1] + b"?")
 

@@ -284,8 +284,8 @@ async def test_a_log_that_cannot_be_opened_is_offline_and_the_others_are_served(
     managed.directories = managed.directories[:1]
     second = TopicPartition("orders", 1)
     async with managed.opened() as logs:
-        for each in (ORDERS, second):
-            await logs.create(each, TOPIC_ID)
+        for topic_partition in (ORDERS, second):
+            await logs.create(topic_partition, TOPIC_ID)
         managed.high_watermarks[ORDERS] = 5
     (managed.directories[0] / "orders-0" / "partition.metadata").write_text("?")
     managed.high_watermarks = {}
@@ -316,14 +316,14 @@ async def test_a_changed_setting_of_a_topic_applies_without_a_restart(managed: M
     """To the next append; other topics keep theirs."""
     other = TopicPartition("other", 0)
     async with managed.opened() as logs:
-        for each in (ORDERS, other):
-            await logs.create(each, TOPIC_ID)
+        for topic_partition in (ORDERS, other):
+            await logs.create(topic_partition, TOPIC_ID)
         managed.topics["orders"] = replace(SMALL, log=replace(SMALL.log, segment_bytes=200))
         logs.reconfigure("orders")
-        for each in (ORDERS, other):
-            append(logs, each, 3)
+        for topic_partition in (ORDERS, other):
+            append(logs, topic_partition, 3)
 
-        assert [len(logs.log(each).log.segments) for each in (ORDERS, other)] == [3, 1]
+        assert [len(logs.log(topic_partition).log.segments) for topic_partition in (ORDERS, other)] == [3, 1]
 
 
 async def test_each_log_draws_its_own_part_of_the_jitter(managed: Managed) -> None:
@@ -358,5 +358,7 @@ async def test_the_node_writes_its_identity_into_new_directories(managed: Manage
     async with managed.opened() as logs:
         found = [read_meta_properties(path) for path in managed.directories]
 
-        assert [one and (one.cluster_id, one.node_id) for one in found] == [(CLUSTER_ID, NODE_ID)] * 2
-        assert [one and one.directory_id for one in found] == [directory.directory_id for directory in logs.directories]
+        assert [meta and (meta.cluster_id, meta.node_id) for meta in found] == [(CLUSTER_ID, NODE_ID)] * 2
+        assert [meta and meta.directory_id for meta in found] == [
+            directory.directory_id for directory in logs.directories
+        ]

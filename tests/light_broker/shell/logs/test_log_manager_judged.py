@@ -144,7 +144,7 @@ EXPECTED = {str(partition): (2 if partition == ORDERS else 0, len(BATCHES)) for 
 
 def ranges(answer: Any) -> dict[str, tuple[int, int]]:
     """Return start and end of each log that Kafka has opened."""
-    return {name: (one["start_offset"], one["end_offset"]) for name, one in answer["logs"].items()}
+    return {name: (ends["start_offset"], ends["end_offset"]) for name, ends in answer["logs"].items()}
 
 
 async def test_kafka_opens_the_directories_of_a_clean_shutdown_and_the_other_way_round(
@@ -168,11 +168,13 @@ async def test_kafka_opens_the_directories_of_a_clean_shutdown_and_the_other_way
 
     opened = judge.open(managed.directories, broker_epoch=42)
     assert (opened["broker_epoch"], ranges(opened)) == (41, EXPECTED)
-    assert {one["topic_id"] for one in opened["logs"].values()} == {encode_uuid(TOPIC_ID)}
-    assert sorted(Path(one["directory"]).name for one in opened["logs"].values()) == ["a", "a", "b", "b"]
+    assert {log["topic_id"] for log in opened["logs"].values()} == {encode_uuid(TOPIC_ID)}
+    assert sorted(Path(log["directory"]).name for log in opened["logs"].values()) == ["a", "a", "b", "b"]
     logs = replace(managed, directories=managed.directories).new()
     assert await logs.open_all() == 42
-    assert {str(each): (log.start_offset, log.end_offset) for each, _, log in logs.online_logs()} == EXPECTED
+    assert {
+        str(topic_partition): (log.start_offset, log.end_offset) for topic_partition, _, log in logs.online_logs()
+    } == EXPECTED
     await logs.close(43)
     assert contents(managed.directories) == contents(kafka)
     assert ranges(judge.open(managed.directories)) == EXPECTED
@@ -198,7 +200,9 @@ async def test_both_recover_the_same_logs_after_a_crash(judge: LogManagerJudge, 
 
     recovered = judge.open([copy / "a", copy / "b"])
     async with managed.opened() as logs:
-        found = {str(each): (log.start_offset, log.end_offset) for each, _, log in logs.online_logs()}
+        found = {
+            str(topic_partition): (log.start_offset, log.end_offset) for topic_partition, _, log in logs.online_logs()
+        }
     assert recovered["broker_epoch"] == -1
     assert found == ranges(recovered)
     assert sorted(end for _, end in found.values()) == [8, 8, 9, 9]

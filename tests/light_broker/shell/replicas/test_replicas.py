@@ -139,7 +139,7 @@ async def test_partitions_that_are_not_here_have_their_own_errors(tmp_path: Path
             {TopicPartition("elsewhere", 0): records(), TopicPartition("unknown", 0): records()}, acks=1, timeout_ms=0
         )
 
-        assert [each.error for each in appended.values()] == [
+        assert [result.error for result in appended.values()] == [
             ErrorCode.NOT_LEADER_OR_FOLLOWER,
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ]
@@ -233,8 +233,8 @@ async def test_records_are_sent_from_their_file(tmp_path: Path) -> None:
         behind = await follower_fetches(broker, 0)
         in_sync = await follower_fetches(broker, 1)
 
-        assert [type(each.records) for each in (consumed, behind, in_sync)] == [FileSlice] * 3
-        assert [values(each) for each in (consumed, behind, in_sync)] == [[b"a"], [b"a", b"b"], [b"b"]]
+        assert [type(reply.records) for reply in (consumed, behind, in_sync)] == [FileSlice] * 3
+        assert [values(reply) for reply in (consumed, behind, in_sync)] == [[b"a"], [b"a", b"b"], [b"b"]]
 
 
 async def test_a_response_with_records_that_are_truncated_is_not_sent(tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ async def test_a_follower_that_lags_for_too_long_leaves_the_isr(tmp_path: Path) 
         assert (await task).error is ErrorCode.NONE
         control = broker.control
         assert isinstance(control, FixedControl)
-        assert [[each.broker_id for each in proposal.isr] for proposal in control.proposals] == [[1]]
+        assert [[member.broker_id for member in proposal.isr] for proposal in control.proposals] == [[1]]
 
 
 async def test_a_fenced_broker_does_not_join_the_isr(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ async def test_a_broker_that_was_killed_catches_up_and_joins_the_isr(tmp_path: P
         await cluster.until_equal()
 
         joined = cluster.controller.proposals[-1]
-        assert {each.broker_id: each.broker_epoch for each in joined.isr} == {1: 101, 2: 201, 3: 302}
+        assert {member.broker_id: member.broker_epoch for member in joined.isr} == {1: 101, 2: 201, 3: 302}
         assert len(set(cluster.logs().values())) == 1
 
 
@@ -116,7 +116,7 @@ async def test_followers_move_to_the_leader_of_each_epoch(tmp_path: Path) -> Non
             assert await cluster.produce(records(f"of {leader}")) is ErrorCode.NONE
         await cluster.until_equal()
 
-        followed = {each.id: each.fetchers.followed() for each in cluster.controller.brokers.values()}
+        followed = {broker.id: broker.fetchers.followed() for broker in cluster.controller.brokers.values()}
         assert {broker: [leader for leader, _ in of.values()] for broker, of in followed.items()} == {
             1: [3],
             2: [3],
@@ -251,7 +251,7 @@ async def test_a_follower_keeps_one_fetch_session_and_begins_another_when_the_le
             assert await cluster.produce(records(f"b{number}")) is ErrorCode.NONE
         await cluster.until_equal()
 
-        sessions = [(len(each), each.partition_count) for each in (kept, leader.fetch_sessions)]
+        sessions = [(len(fetches), fetches.partition_count) for fetches in (kept, leader.fetch_sessions)]
         assert sessions == [(1, 1), (1, 1)]
         assert len(set(cluster.logs().values())) == 1
 

@@ -85,7 +85,7 @@ async def test_a_controller_describes_its_own_settings_with_their_sources() -> N
     )
 
     assert (per_ip["value"], per_ip["config_source"]) == ("3", ConfigSource.DYNAMIC_BROKER)
-    assert [(one["value"], one["source"]) for one in connections["synonyms"]] == [
+    assert [(synonym["value"], synonym["source"]) for synonym in connections["synonyms"]] == [
         ("20", ConfigSource.DYNAMIC_DEFAULT_BROKER),
         ("9", ConfigSource.STATIC_BROKER),
         ("2147483647", ConfigSource.DEFAULT),
@@ -99,7 +99,7 @@ async def test_secrets_of_a_controller_are_not_shown() -> None:
     password = await config(BROKER, "101", "ssl.key.password")
 
     assert (password["value"], password["is_sensitive"]) == (None, True)
-    assert [one["value"] for one in password["synonyms"]] == [None]
+    assert [synonym["value"] for synonym in password["synonyms"]] == [None]
     assert [(await config(BROKER, "101", name))["value"] for name in ("node.id", "broker.id")] == ["101", "101"]
 
 
@@ -107,7 +107,7 @@ async def test_the_defaults_of_all_nodes_are_those_that_are_set() -> None:
     """The resource with the empty name."""
     result = await described(BROKER, "")
 
-    assert [(each["name"], each["value"]) for each in result["configs"]] == [("max.connections", "20")]
+    assert [(config["name"], config["value"]) for config in result["configs"]] == [("max.connections", "20")]
 
 
 async def test_configs_of_a_topic_follow_the_settings_of_the_controller() -> None:

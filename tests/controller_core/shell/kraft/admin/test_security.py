@@ -104,10 +104,10 @@ async def test_acls_are_created_listed_and_deleted(cluster: Cluster) -> None:
     deleted = await cluster.send(ApiKey.DELETE_ACLS, {"filters": [acl_filter("a"), acl_filter("none")]})
     left = await cluster.send(ApiKey.DESCRIBE_ACLS, acl_filter(None))
 
-    assert [each["error_code"] for each in created["results"]] == [0, 0, ErrorCode.INVALID_REQUEST]
-    assert [each["resource_name"] for each in described["resources"]] == ["a", "b"]
-    assert [len(each["matching_acls"]) for each in deleted["filter_results"]] == [1, 0]
-    assert [each["resource_name"] for each in left["resources"]] == ["b"]
+    assert [result["error_code"] for result in created["results"]] == [0, 0, ErrorCode.INVALID_REQUEST]
+    assert [resource["resource_name"] for resource in described["resources"]] == ["a", "b"]
+    assert [len(result["matching_acls"]) for result in deleted["filter_results"]] == [1, 0]
+    assert [resource["resource_name"] for resource in left["resources"]] == ["b"]
 
 
 async def test_acls_need_an_authorizer(active: Member) -> None:
@@ -119,7 +119,7 @@ async def test_acls_need_an_authorizer(active: Member) -> None:
     deleted = await cluster.send(ApiKey.DELETE_ACLS, {"filters": [acl_filter(None)]})
 
     found = [created["results"][0], described, deleted["filter_results"][0]]
-    assert [each["error_code"] for each in found] == [ErrorCode.SECURITY_DISABLED] * 3
+    assert [result["error_code"] for result in found] == [ErrorCode.SECURITY_DISABLED] * 3
 
 
 async def test_credentials_are_altered_and_described(cluster: Cluster) -> None:
@@ -131,11 +131,11 @@ async def test_credentials_are_altered_and_described(cluster: Cluster) -> None:
     described = await cluster.send(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, {"users": None})
     missing = await cluster.send(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, {"users": [{"name": "dave"}]})
 
-    assert {each["user"]: each["error_code"] for each in altered["results"]} == {
+    assert {result["user"]: result["error_code"] for result in altered["results"]} == {
         "carol": 0,
         "dave": ErrorCode.RESOURCE_NOT_FOUND,
     }
-    assert [(each["user"], each["credential_infos"]) for each in described["results"]] == [
+    assert [(result["user"], result["credential_infos"]) for result in described["results"]] == [
         ("carol", [{"mechanism": 1, "iterations": 4096}])
     ]
     assert missing["results"][0]["error_code"] == ErrorCode.RESOURCE_NOT_FOUND
@@ -151,7 +151,7 @@ async def test_quotas_are_altered(cluster: Cluster) -> None:
 
     altered = await cluster.send(ApiKey.ALTER_CLIENT_QUOTAS, {"entries": [good, bad], "validate_only": False})
 
-    assert sorted(each["error_code"] for each in altered["entries"]) == [0, ErrorCode.INVALID_REQUEST]
+    assert sorted(entry["error_code"] for entry in altered["entries"]) == [0, ErrorCode.INVALID_REQUEST]
     assert [dict(values).keys() for values in cluster.member.controller.committed_image.client_quotas.values()] == [
         {"producer_byte_rate"}
     ]
@@ -268,4 +268,4 @@ async def test_a_standby_refuses_changes_and_lists_committed_acls(log: SharedLog
 
     assert created["results"][0]["error_code"] == ErrorCode.NOT_CONTROLLER
     assert updated["error_code"] == ErrorCode.NOT_CONTROLLER
-    assert [each["resource_name"] for each in described["resources"]] == ["a"]
+    assert [resource["resource_name"] for resource in described["resources"]] == ["a"]

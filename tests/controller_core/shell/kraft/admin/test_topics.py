@@ -73,7 +73,7 @@ async def test_a_created_topic_is_answered_with_the_configs_of_kafka_4(active: M
     topic = {**CREATE["topics"][0], "configs": [{"name": "cleanup.policy", "value": "compact"}]}  # type: ignore[index]
     answer = await send(active, ApiKey.CREATE_TOPICS, {**CREATE, "topics": [topic]})
 
-    found = {each["name"]: (each["value"], each["config_source"]) for each in answer["topics"][0]["configs"]}
+    found = {config["name"]: (config["value"], config["config_source"]) for config in answer["topics"][0]["configs"]}
     assert list(found) == list(TOPIC_CONFIGS)
     assert found["cleanup.policy"] == ("compact", ConfigSource.TOPIC)
     assert found["retention.ms"] == ("7200000", ConfigSource.STATIC_BROKER)
@@ -97,7 +97,7 @@ async def test_configs_of_kafka_4_are_changed_and_validated(active: Member) -> N
         {"resources": [{**resources[0], "configs": old}], "validate_only": False},
     )
 
-    codes = [each["error_code"] for each in altered["responses"]]
+    codes = [response["error_code"] for response in altered["responses"]]
     assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NONE]
     assert refused["responses"][0]["error_code"] == ErrorCode.INVALID_CONFIG
     assert active.controller.committed_image.config_values(ResourceType.TOPIC, "orders") == {"retention.ms": "5"}
@@ -109,7 +109,7 @@ async def test_types_of_resources_without_configs_here_are_refused(active: Membe
     resources = [{"resource_type": kind, "resource_name": name, "configs": []} for kind, name in names]
     altered = await send(active, ApiKey.ALTER_CONFIGS, {"resources": resources, "validate_only": False})
 
-    assert [(each["error_code"], each["error_message"]) for each in altered["responses"]] == [
+    assert [(response["error_code"], response["error_message"]) for response in altered["responses"]] == [
         (ErrorCode.INVALID_REQUEST, "Unexpected resource type BROKER_LOGGER."),
         (ErrorCode.UNSUPPORTED_VERSION, "Unknown resource type 3."),
         (ErrorCode.INVALID_REQUEST, "Duplicate resource."),
@@ -129,7 +129,7 @@ async def test_levels_of_loggers_are_changed_at_each_controller_and_listed(activ
     asked = {"resource_type": ResourceType.BROKER_LOGGER, "resource_name": "101", "configuration_keys": [LEVEL["name"]]}
     described = await send(active, ApiKey.DESCRIBE_CONFIGS, {"resources": [asked]})
 
-    assert [each["error_code"] for each in altered["responses"]] == [ErrorCode.NONE]
+    assert [response["error_code"] for response in altered["responses"]] == [ErrorCode.NONE]
     (config,) = described["results"][0]["configs"]
     assert (config["value"], config["config_source"]) == ("ERROR", ConfigSource.DYNAMIC_BROKER_LOGGER)
     assert (config["read_only"], config["is_sensitive"], config["config_type"]) == (False, False, 0)
@@ -147,7 +147,7 @@ async def test_loggers_and_other_resources_of_a_request_are_both_answered(active
     body = {"resources": [refused, topic], "validate_only": False}
     altered = await send(active, ApiKey.INCREMENTAL_ALTER_CONFIGS, body)
 
-    assert [(each["resource_type"], each["error_code"]) for each in altered["responses"]] == [
+    assert [(response["resource_type"], response["error_code"]) for response in altered["responses"]] == [
         (ResourceType.TOPIC, ErrorCode.NONE),
         (ResourceType.BROKER_LOGGER, ErrorCode.INVALID_REQUEST),
     ]
@@ -166,7 +166,7 @@ async def test_levels_of_loggers_need_cluster_action(active: Member) -> None:
     configs = ConfigApis(active.controller, FILE, lambda _: ask)
     answer = await configs.alter_incrementally(context, {"resources": [LOGGERS], "validate_only": False})
 
-    assert [each["error_code"] for each in answer["responses"]] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
+    assert [response["error_code"] for response in answer["responses"]] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
     assert asked == [Operation.CLUSTER_ACTION]
 
 
