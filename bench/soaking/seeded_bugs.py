@@ -412,8 +412,8 @@ SEEDED_BUGS = (
         "C9",
         "move_forgotten_at_a_fail_over",
         f"{_METADATA}/replayed_records.py",
-        "if record.adding_replicas or one.removing_replicas",
-        "if record.adding_replicas and one.removing_replicas",
+        "if record.adding_replicas or record.removing_replicas",
+        "if record.adding_replicas and record.removing_replicas",
         SIMULATED,
     ),
     SeededBug(
