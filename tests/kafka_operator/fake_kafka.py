@@ -100,6 +100,8 @@ class FakeKafka(FakeBrokers):
         )
 
     async def describe_topics(self, names: Sequence[str]) -> Mapping[str, KafkaTopic | Failure]:
+        if not names:
+            return {}
         return await self._call("describe_topics", lambda: {n: self.shown(n) for n in names if self._visible(n)})
 
     async def describe_configs(

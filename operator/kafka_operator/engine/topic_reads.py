@@ -40,6 +40,10 @@ async def query_topics(admin: Admin, topics: Sequence[Topic]) -> TopicSnapshot:
     if any(_moves_matter(topic, seen.get(topic.name)) for topic in topics):
         moves = await admin.list_reassignments()
         seen = {name: _with_targets(topic, moves) for name, topic in seen.items()}
+        differing = sorted({topic.name for topic in topics if _has_other_factor(topic, seen.get(topic.name))})
+        for name, answer in (await admin.describe_topics(differing)).items():
+            if isinstance(answer, KafkaTopic):
+                seen[name] = _without_ended_moves(seen[name], answer, moves)
     return TopicSnapshot(seen, failures)
 
 
@@ -49,7 +53,13 @@ def _moves_matter(topic: Topic, seen: KafkaTopic | None) -> bool:
         return False
     if topic.metadata.deleted is not None:
         return topic.metadata.has_finalizer and not topic.retain
-    return any(len(partition.replicas) != topic.replication_factor for partition in seen.partitions)
+    return _has_other_factor(topic, seen)
+
+
+def _has_other_factor(topic: Topic, seen: KafkaTopic | None) -> bool:
+    return seen is not None and any(
+        len(partition.replicas) != topic.replication_factor for partition in seen.partitions
+    )
 
 
 def _with_targets(topic: KafkaTopic, moves: Moves) -> KafkaTopic:
@@ -61,3 +71,21 @@ def _with_targets(topic: KafkaTopic, moves: Moves) -> KafkaTopic:
 
     moving = tuple(item.index for item in topic.partitions if Partition(topic.name, item.index) in moves)
     return replace(topic, partitions=tuple(map(settled, topic.partitions)), moving=moving)
+
+
+def _without_ended_moves(topic: KafkaTopic, again: KafkaTopic, moves: Moves) -> KafkaTopic:
+    """Return the topic with the shorter replica list of two reads, one before and one after the moves were listed.
+
+    A move that ended before the list is in the first read and not in the list: its previous replicas would count as added by another
+    client. A move that started after the list is only in the second read.
+    """
+
+    def shorter(partition: KafkaPartition) -> KafkaPartition:
+        later = again.partition(partition.index)
+        if later is None or Partition(topic.name, partition.index) in moves:
+            return partition
+        return later if len(later.replicas) < len(partition.replicas) else partition
+
+    if again.topic_id != topic.topic_id:
+        return topic
+    return replace(topic, partitions=tuple(map(shorter, topic.partitions)))

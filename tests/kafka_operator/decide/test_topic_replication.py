@@ -190,6 +190,19 @@ def test_a_factor_that_another_client_raised_is_reported_and_no_replica_removed(
     assert isinstance(decide_topic(edited, raised), CreateReassignment)
 
 
+def test_a_raised_factor_is_reported_when_it_is_seen_twice() -> None:
+    """A move may have ended while a broker's metadata still has its previous replicas."""
+    declared = topic(replicationFactor=2)
+    settled = replace(declared, status=status_of(decide_topic(declared, topic_view(kafka_topic(replicas=(1, 2))))))
+    raised = topic_view(kafka_topic(replicas=(1, 2, 3)))
+
+    assert isinstance(decide_topic(settled, raised), Retry)
+    assert ready(status_of(decide_topic(settled, replace(raised, waited_s=1.0))).conditions) == (
+        "False",
+        "ReplicationFactorRaised",
+    )
+
+
 def test_a_factor_that_another_client_lowered_is_raised_again() -> None:
     """More replicas do no harm."""
     declared = topic(replicationFactor=3)

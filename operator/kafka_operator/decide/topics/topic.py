@@ -50,7 +50,7 @@ from kafka_operator.decide.topics.topic_origin import (
     is_ours,
     may_adopt,
 )
-from kafka_operator.decide.topics.topic_replication import POLL_INTERVAL_S, decide_replication, is_repeated
+from kafka_operator.decide.topics.topic_replication import POLL_INTERVAL_S, RAISED, decide_replication, is_repeated
 from kafka_operator.decide.topics.topic_status import Readiness, judged, with_ready_only
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.topic import Topic, TopicStatus
@@ -213,6 +213,8 @@ def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
         return change
     if isinstance(change, CreateReassignment):
         return Retry() if is_repeated(change, topic) and view.waited_s < TRANSIENT_ERROR_TIMEOUT_S else change
+    if change is not None and change.reason == RAISED and _is_first_sight(topic, view):
+        return Retry()
     if change is not None:
         return judged(topic, change, view.now, shown=seen) or Wait(POLL_INTERVAL_S)
     dark = _without_leader(topic, view, seen)
@@ -255,9 +257,10 @@ def _not_visible(topic: Topic, view: TopicView) -> Step:
 
 
 def _is_first_sight(topic: Topic, view: TopicView) -> bool:
-    """Return whether a topic that was as declared is seen to differ for the first time: a new controller may have incomplete metadata.
+    """Return whether a topic that was as declared is seen to differ for the first time.
 
-    A difference that is seen twice is trusted.
+    A new controller may have incomplete metadata, and that of a broker may not have the end of a move yet. A difference that is seen
+    twice is trusted.
     """
     return _was_as_declared(topic) and not view.waited_s and not view.applied
 
