@@ -19,7 +19,7 @@ from bench.harness import Effort, Row, duration, limited, promised, side_of
 from bench.kraft.controllers import Kind, poll
 from bench.kraft.stage import BROKERS, Stage, stage
 from bench.logs import stamps
-from controller_core.model import broker_events, events
+from controller_core.model import events, quorum_events
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node
@@ -72,7 +72,7 @@ async def _share_ms(topics: int) -> float:
     cluster = active.controller.cluster
     assert (cluster.columns.leader == VICTIM).sum() == topics * PARTITIONS
     began_s = time.perf_counter()
-    await active.controller.attempt(broker_events.FenceBroker(VICTIM, cluster.brokers[VICTIM].epoch))
+    await active.controller.attempt(quorum_events.FenceBroker(VICTIM, cluster.brokers[VICTIM].epoch))
     spent_ms = (time.perf_counter() - began_s) * 1000
     assert not (cluster.columns.leader == VICTIM).any()
     return spent_ms

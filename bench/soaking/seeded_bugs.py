@@ -180,15 +180,15 @@ SEEDED_BUGS = (
         "C9",
         "leader_epochs_missing_in_stop_replica_answers",
         "controller_core/shell/brokers/answers.py",
-        "return events.StopReplicaAnswered(broker, done, failed, asked)",
-        "return events.StopReplicaAnswered(broker, done, failed)",
+        "return zookeeper_events.StopReplicaAnswered(broker, done, failed, asked)",
+        "return zookeeper_events.StopReplicaAnswered(broker, done, failed)",
     ),
     SeededBug(
         "C10",
         "deletion_started_before_brokers_report_that_it_is_enabled",
         f"{_ZOOKEEPER_MODE}/deletion.py",
-        "if cluster.topic_deletion is not changes.TopicDeletion.ENABLED:",
-        "if cluster.topic_deletion is changes.TopicDeletion.DISABLED:",
+        "if cluster.topic_deletion is not zookeeper_changes.TopicDeletion.ENABLED:",
+        "if cluster.topic_deletion is zookeeper_changes.TopicDeletion.DISABLED:",
     ),
     SeededBug(
         "C11",
@@ -285,7 +285,7 @@ SEEDED_BUGS = (
         "broker_epoch_not_the_offset_of_its_record",
         f"{_QUORUM_MODE}/registration.py",
         "            return Decision((left.change,), then=(event,))\n",
-        "            return Decision((left.change, changes.BrokerRegistered(Broker(event.broker, event.log_end, event.endpoints, fenced=True))))\n",
+        "            return Decision((left.change, quorum_changes.BrokerRegistered(Broker(event.broker, event.log_end, event.endpoints, fenced=True))))\n",
         KRAFT_MODE,
     ),
     SeededBug(

@@ -10,7 +10,7 @@ import numpy as np
 
 from controller_core.decisions.directory_transitions import forget_offline_replicas, refresh_offline_replicas
 from controller_core.decisions.topic_transitions import MIN_ISR, UNCLEAN_ELECTION
-from controller_core.model import NO_BROKER, Broker, Cluster, changes
+from controller_core.model import NO_BROKER, Broker, Cluster, quorum_changes
 from controller_core.model.broker import BrokerProgress
 from controller_core.model.changes import BrokerDefault
 from controller_core.model.columns import any_of
@@ -19,7 +19,7 @@ from kafka_metadata.records import ResourceType
 from kafka_node.configs.topic_configs import config_value
 
 
-def register_broker(change: changes.BrokerRegistered, cluster: Cluster) -> None:
+def register_broker(change: quorum_changes.BrokerRegistered, cluster: Cluster) -> None:
     """Add or replace a registration. A new incarnation has sent no heartbeat yet."""
     broker = change.broker
     cluster.columns.record_ids(np.array([broker.id], dtype=np.int32))
@@ -30,7 +30,7 @@ def register_broker(change: changes.BrokerRegistered, cluster: Cluster) -> None:
     _set_broker(cluster, broker)
 
 
-def change_broker(change: changes.BrokerChanged, cluster: Cluster) -> None:
+def change_broker(change: quorum_changes.BrokerChanged, cluster: Cluster) -> None:
     """Change the state of a registered broker."""
     known = cluster.brokers[change.broker]
     assert known.epoch == change.broker_epoch, f"broker {known.id} is registered under another epoch"
@@ -51,7 +51,7 @@ def remove_broker(cluster: Cluster, broker: int) -> None:
     forget_offline_replicas(cluster, broker)
 
 
-def observe_heartbeat(change: changes.HeartbeatObserved, cluster: Cluster) -> None:
+def observe_heartbeat(change: quorum_changes.HeartbeatObserved, cluster: Cluster) -> None:
     """Record how far a broker has read the metadata; it is alive."""
     known = cluster.progress.get(change.broker, BrokerProgress())
     cluster.progress[change.broker] = replace(
@@ -62,23 +62,23 @@ def observe_heartbeat(change: changes.HeartbeatObserved, cluster: Cluster) -> No
         cluster.shutting_down.discard(change.broker)
 
 
-def observe_shutdown_offset(change: changes.ShutdownOffsetObserved, cluster: Cluster) -> None:
+def observe_shutdown_offset(change: quorum_changes.ShutdownOffsetObserved, cluster: Cluster) -> None:
     """Record the offset at which a controlled shutdown may end: that of the last leaders that moved."""
     known = cluster.progress.get(change.broker, BrokerProgress())
     cluster.progress[change.broker] = replace(known, shutdown_offset=change.offset)
 
 
-def suspect_broker(change: changes.BrokerSuspected, cluster: Cluster) -> None:
+def suspect_broker(change: quorum_changes.BrokerSuspected, cluster: Cluster) -> None:
     """Elect a broker only where no other replica can lead, until its next heartbeat."""
     cluster.suspected.add(change.broker)
 
 
-def begin_leaving(change: changes.BrokerLeaving, cluster: Cluster) -> None:
+def begin_leaving(change: quorum_changes.BrokerLeaving, cluster: Cluster) -> None:
     """Exclude a broker from elections and ISRs, until its registration changes or its next heartbeat."""
     cluster.shutting_down.add(change.broker)
 
 
-def change_configs(change: changes.ConfigsChanged, cluster: Cluster) -> None:
+def change_configs(change: quorum_changes.ConfigsChanged, cluster: Cluster) -> None:
     """Keep the configurations on which decisions depend."""
     for name, value in change.values.items():
         if name == UNCLEAN_ELECTION:
@@ -91,7 +91,7 @@ def change_configs(change: changes.ConfigsChanged, cluster: Cluster) -> None:
                 cluster.min_isr_topics[change.name] = int(value)
 
 
-def _set_unclean(cluster: Cluster, change: changes.ConfigsChanged, allowed: bool | None) -> None:
+def _set_unclean(cluster: Cluster, change: quorum_changes.ConfigsChanged, allowed: bool | None) -> None:
     if change.type is ResourceType.TOPIC:
         cluster.unclean_topics.pop(change.name, None)
         if allowed is not None:
@@ -102,7 +102,7 @@ def _set_unclean(cluster: Cluster, change: changes.ConfigsChanged, allowed: bool
             cluster.unclean_defaults[BrokerDefault.DYNAMIC] = allowed
 
 
-def change_feature_level(change: changes.FeatureLevelChanged, cluster: Cluster) -> None:
+def change_feature_level(change: quorum_changes.FeatureLevelChanged, cluster: Cluster) -> None:
     """Set a feature's level, and the rules that depend on it."""
     cluster.features.pop(change.name, None)
     if change.level:
@@ -110,7 +110,7 @@ def change_feature_level(change: changes.FeatureLevelChanged, cluster: Cluster) 
     cluster.rules = kraft_rules(cluster.features)
 
 
-def clear_elr(change: changes.ElrCleared, cluster: Cluster) -> None:
+def clear_elr(change: quorum_changes.ElrCleared, cluster: Cluster) -> None:
     """Discard eligible leader replicas; as in Kafka, only the partition epochs of partitions that had some grow."""
     columns = cluster.columns
     rows = columns.used() if change.topic is None else cluster.topics[change.topic].rows

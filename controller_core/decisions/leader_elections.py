@@ -40,8 +40,8 @@ from controller_core.model import (
     changes,
     events,
 )
-from controller_core.model.broker_events import ElectUncleanLeaders
 from controller_core.model.decision import Decision, decision
+from controller_core.model.quorum_events import ElectUncleanLeaders
 from controller_core.rules import election_columns
 from controller_core.rules.complete_change import Electing, complete_change, current_target, electing
 from controller_core.rules.election import Election, ElectionReason, elect_offline, elect_preferred, no_leader

@@ -21,13 +21,15 @@ from controller_core.model import (
     MoveStage,
     Replicas,
     changes,
+    quorum_changes,
+    zookeeper_changes,
 )
 from controller_core.model.columns import any_of, contained_in, keep_ids, pad
 from controller_core.model.move import current_replicas, plan_move, without
 from controller_core.rules.partition_change import check_states, next_partition_epoch
 
 
-def observe_brokers(change: changes.BrokersObserved, cluster: Cluster) -> None:
+def observe_brokers(change: zookeeper_changes.BrokersObserved, cluster: Cluster) -> None:
     """Replace the registered brokers."""
     before = cluster.brokers
     cluster.columns.record_ids(np.array([broker.id for broker in change.brokers], dtype=np.int32))
@@ -89,14 +91,14 @@ def _set_moves(cluster: Cluster, moves: Mapping[int, Move | None]) -> None:
             cluster.moves[row] = move
 
 
-def replay_states(change: changes.StatesReplayed, cluster: Cluster) -> None:
+def replay_states(change: quorum_changes.StatesReplayed, cluster: Cluster) -> None:
     """Set the states that records of the log describe."""
     cluster.columns.set_elr(change.rows, change.elr, change.last_known_elr)
     _set_states(cluster, change, change.recovering)
 
 
 def _set_states(
-    cluster: Cluster, change: changes.PartitionStates | changes.StatesReplayed, recovering: BoolArray
+    cluster: Cluster, change: changes.PartitionStates | quorum_changes.StatesReplayed, recovering: BoolArray
 ) -> None:
     """Set new states of partitions; each raises the partition epoch."""
     columns = cluster.columns
@@ -111,7 +113,7 @@ def _set_states(
     )
 
 
-def observe_states(change: changes.StatesObserved, cluster: Cluster) -> None:
+def observe_states(change: zookeeper_changes.StatesObserved, cluster: Cluster) -> None:
     """Set states as found written."""
     cluster.columns.set_states(
         change.rows,
@@ -127,7 +129,7 @@ def observe_states(change: changes.StatesObserved, cluster: Cluster) -> None:
     _drop_non_replicas_from_isr(cluster, change.rows)
 
 
-def observe_offline_replicas(change: changes.OfflineReplicasObserved, cluster: Cluster) -> None:
+def observe_offline_replicas(change: zookeeper_changes.OfflineReplicasObserved, cluster: Cluster) -> None:
     """Update the offline and refused replicas of a broker."""
     for name in change.offline:
         row = cluster.row_of(*name)
@@ -142,7 +144,7 @@ def observe_offline_replicas(change: changes.OfflineReplicasObserved, cluster: C
             _clear_offline_replica(cluster, row, change.broker)
 
 
-def observe_assignment(change: changes.TopicObserved, cluster: Cluster) -> None:
+def observe_assignment(change: zookeeper_changes.TopicObserved, cluster: Cluster) -> None:
     """Update a topic's assignment and moves as found written."""
     topic = cluster.topics[change.name]
     if topic.topic_id is None and change.topic_id is not None:
@@ -202,7 +204,7 @@ def finish_moves(change: changes.MovesFinished, cluster: Cluster) -> None:
             _clear_offline_replica(cluster, row, broker)
 
 
-def confirm_replica_removal(change: changes.ReplicaRemovalAnswered, cluster: Cluster) -> None:
+def confirm_replica_removal(change: zookeeper_changes.ReplicaRemovalAnswered, cluster: Cluster) -> None:
     """Stop waiting for a removed replica."""
     row = cluster.row_of(change.topic, change.partition)
     if row is None:
@@ -213,7 +215,7 @@ def confirm_replica_removal(change: changes.ReplicaRemovalAnswered, cluster: Clu
         cluster.moves[row] = replace(move, waiting=without(move.waiting, (change.broker,)))
 
 
-def observe_stray_replicas(change: changes.StrayReplicasObserved, cluster: Cluster) -> None:
+def observe_stray_replicas(change: zookeeper_changes.StrayReplicasObserved, cluster: Cluster) -> None:
     """Record stray replicas of a broker."""
     for name in change.partitions:
         if (row := cluster.row_of(*name)) is not None:

@@ -28,7 +28,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from controller_core.model import Cluster, Move, MoveStage, Replicas, TopicPartition, changes, events
+from controller_core.model import (
+    Cluster,
+    Move,
+    MoveStage,
+    Origin,
+    Replicas,
+    TopicPartition,
+    changes,
+    events,
+    zookeeper_changes,
+    zookeeper_events,
+)
 from controller_core.model.columns import pad, unpad
 from controller_core.model.decision import Decision, decision
 from controller_core.model.ids import NO_EPOCH, NO_LEADER
@@ -76,7 +87,7 @@ def decide_alter_reassignments(cluster: Cluster, event: events.AlterReassignment
     # A partition without a leader may get one now, since a live replica is being added. A move that is already running may have been
     # written by an earlier attempt whose result was lost.
     topics = frozenset(partition.topic for partition, failure in results.items() if failure is None)
-    later = (events.ReviewReassignmentRequests(),) if superseded else ()
+    later = (zookeeper_events.ReviewReassignmentRequests(),) if superseded else ()
     then = (events.RepairPartitions(topics), events.AdvanceMoves(topics)) if topics else ()
     return Decision(made, then=then, later=later, reply=results, retry_event=replace(event, cancelled=cancelled))
 
@@ -118,7 +129,7 @@ def _was_cancelled(cluster: Cluster, partition: TopicPartition, event: events.Al
 
 def _remove_superseded_requests(
     cluster: Cluster, moves: Mapping[str, Mapping[int, Move]]
-) -> tuple[changes.PendingReassignmentRequestsChanged, ...]:
+) -> tuple[zookeeper_changes.PendingReassignmentRequestsChanged, ...]:
     """Remove requests of `/admin/reassign_partitions` that the moves supersede."""
     left = {
         partition: target
@@ -127,7 +138,7 @@ def _remove_superseded_requests(
     }
     if left == cluster.reassignment_requests:
         return ()
-    return (changes.PendingReassignmentRequestsChanged(left, changes.Origin.REQUESTED),)
+    return (zookeeper_changes.PendingReassignmentRequestsChanged(left, Origin.REQUESTED),)
 
 
 def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) -> Move | Failure | None:
@@ -206,9 +217,9 @@ def decide_advance_moves(cluster: Cluster, event: events.AdvanceMoves) -> Decisi
             raised.append(row)
     # If all removed replicas are offline, the end can be written at once. A deletion may wait for the end.
     then: list[events.Event] = [events.AdvanceMoves(event.topics)] if narrowed else []
-    later: list[events.Event] = [events.AdvanceDeletions()] if finished and cluster.deletions else []
+    later: list[events.Event] = [zookeeper_events.AdvanceDeletions()] if finished and cluster.deletions else []
     if cluster.reassignment_requests and (finished or (event.topics is None and _any_request_has_ended(cluster))):
-        later.append(events.ReviewReassignmentRequests())
+        later.append(zookeeper_events.ReviewReassignmentRequests())
     return decision(
         *(changes.MovesFinished(topic, replicas) for topic, replicas in finished.items()),
         raise_epochs(cluster, raised),

@@ -10,7 +10,16 @@ from typing import TypeVar
 import numpy as np
 
 from controller_core.decisions.directory_transitions import set_directory_numbers, set_first_directories
-from controller_core.model import NO_BROKER, Cluster, Deletion, IntArray, changes
+from controller_core.model import (
+    NO_BROKER,
+    Cluster,
+    Deletion,
+    IntArray,
+    Origin,
+    changes,
+    quorum_changes,
+    zookeeper_changes,
+)
 from controller_core.model.cluster import NO_ROW
 from controller_core.model.ids import INITIAL_LEADER_EPOCH
 from kafka_node.configs.topic_configs import config_value
@@ -29,7 +38,7 @@ def observe_unclean_election(change: changes.UncleanElectionObserved, cluster: C
     _update_settings(cluster.unclean_defaults, change.defaults)
 
 
-def observe_topic_deletion_setting(change: changes.TopicDeletionObserved, cluster: Cluster) -> None:
+def observe_topic_deletion_setting(change: zookeeper_changes.TopicDeletionObserved, cluster: Cluster) -> None:
     """Update `delete.topic.enable`."""
     cluster.topic_deletion = change.setting
 
@@ -58,7 +67,7 @@ def add_partitions(change: changes.PartitionsAdded, cluster: Cluster) -> None:
     topic.rows = np.concatenate([topic.rows, rows])
 
 
-def replay_partitions(change: changes.PartitionsReplayed, cluster: Cluster) -> None:
+def replay_partitions(change: quorum_changes.PartitionsReplayed, cluster: Cluster) -> None:
     """Set whole states, and add the partitions that are new."""
     columns, rows = cluster.columns, _replayed_rows(change, cluster)
     columns.set_replicas(rows, change.replicas)
@@ -80,7 +89,7 @@ def replay_partitions(change: changes.PartitionsReplayed, cluster: Cluster) -> N
     cluster.moves.update({listed[place]: move for place, move in change.moves.items()})
 
 
-def _replayed_rows(change: changes.PartitionsReplayed, cluster: Cluster) -> IntArray:
+def _replayed_rows(change: quorum_changes.PartitionsReplayed, cluster: Cluster) -> IntArray:
     """Return the rows of partitions; those that are new get theirs."""
     topics = [cluster.topics[name] for name, _ in change.topics]
     ends = list(accumulate(count for _, count in change.topics))
@@ -105,40 +114,40 @@ def _set_first_states(cluster: Cluster, rows: IntArray, change: changes.TopicAdd
     set_first_directories(cluster, rows, change.replicas, states)
 
 
-def assign_topic_id(change: changes.TopicIdAssigned, cluster: Cluster) -> None:
+def assign_topic_id(change: zookeeper_changes.TopicIdAssigned, cluster: Cluster) -> None:
     """Set a topic's id."""
     cluster.set_topic_id(cluster.topics[change.topic], change.topic_id)
 
 
-def set_reassignment_requests(change: changes.PendingReassignmentRequestsChanged, cluster: Cluster) -> None:
+def set_reassignment_requests(change: zookeeper_changes.PendingReassignmentRequestsChanged, cluster: Cluster) -> None:
     """Replace the list of running requested reassignments."""
     cluster.reassignment_requests = dict(change.targets)
 
 
-def queue_deletions(change: changes.DeletionQueued, cluster: Cluster) -> None:
+def queue_deletions(change: zookeeper_changes.DeletionQueued, cluster: Cluster) -> None:
     """Queue topics for deletion."""
     for name in change.topics:
         cluster.deletions.setdefault(name, Deletion())
 
 
-def dequeue_deletions(change: changes.DeletionDequeued, cluster: Cluster) -> None:
+def dequeue_deletions(change: zookeeper_changes.DeletionDequeued, cluster: Cluster) -> None:
     """Remove names from the deletion queue."""
     for name in change.names:
         cluster.deletions.pop(name, None)
 
 
-def start_deletion(change: changes.DeletionStarted, cluster: Cluster) -> None:
+def start_deletion(change: zookeeper_changes.DeletionStarted, cluster: Cluster) -> None:
     """Record the replicas whose deletion is not confirmed."""
     waiting = {broker: set(partitions) for broker, partitions in change.waiting.items()}
     cluster.deletions[change.topic] = Deletion(waiting, started=True)
 
 
-def block_deletion(change: changes.DeletionBlocked, cluster: Cluster) -> None:
+def block_deletion(change: zookeeper_changes.DeletionBlocked, cluster: Cluster) -> None:
     """Record why a deletion cannot continue."""
     cluster.deletions[change.topic] = Deletion(blocked=change.reason, refused=change.refused)
 
 
-def confirm_deleted_replicas(change: changes.ReplicasDeleted, cluster: Cluster) -> None:
+def confirm_deleted_replicas(change: zookeeper_changes.ReplicasDeleted, cluster: Cluster) -> None:
     """Stop waiting for deleted replicas."""
     deletion = cluster.deletions.get(change.topic)
     if deletion is None or change.broker not in deletion.waiting:
@@ -151,7 +160,7 @@ def confirm_deleted_replicas(change: changes.ReplicasDeleted, cluster: Cluster) 
 def remove_topic(change: changes.TopicRemoved, cluster: Cluster) -> None:
     """Remove a deleted topic."""
     cluster.remove_topic(change.topic)
-    if change.origin is changes.Origin.REQUESTED:
+    if change.origin is Origin.REQUESTED:
         cluster.record_deleted_topic(change.topic)
 
 

@@ -15,7 +15,17 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model import NO_BROKER, BoolArray, Cluster, IntArray, Replicas, changes, events
+from controller_core.model import (
+    NO_BROKER,
+    BoolArray,
+    Cluster,
+    IntArray,
+    Origin,
+    Replicas,
+    changes,
+    events,
+    zookeeper_changes,
+)
 from controller_core.model.columns import pad, unpad
 from controller_core.model.decision import Decision
 from controller_core.rules.election_columns import elect_new
@@ -75,7 +85,7 @@ def decide_create_topics(cluster: Cluster, event: events.CreateTopics) -> Decisi
             partitions = np.arange(len(placed), dtype=np.int32)
             made.append(
                 changes.TopicAdded(
-                    new.name, new.topic_id, partitions, placed, changes.Origin.REQUESTED, configs=configs, states=states
+                    new.name, new.topic_id, partitions, placed, Origin.REQUESTED, configs=configs, states=states
                 )
             )
     created = frozenset(name for name, result in results.items() if result.failure is None)
@@ -217,7 +227,7 @@ def decide_create_partitions(cluster: Cluster, event: events.CreatePartitions) -
         if not isinstance(placed, Failure) and not event.validate_only:
             first = len(cluster.topics[new.topic].rows)
             partitions = np.arange(first, first + len(placed), dtype=np.int32)
-            made.append(changes.PartitionsAdded(new.topic, partitions, placed, changes.Origin.REQUESTED, states))
+            made.append(changes.PartitionsAdded(new.topic, partitions, placed, Origin.REQUESTED, states))
     # Also for refused topics: an earlier attempt at the request may have added their partitions.
     needs_leaders = not event.validate_only and not cluster.rules.new_leader_at_once
     then = (events.RepairPartitions(frozenset(results)),) if needs_leaders else ()
@@ -274,7 +284,7 @@ def _given_added(
 
 def check_deletions(cluster: Cluster, event: events.DeleteTopics) -> dict[str, Failure | None]:
     """Return for each name why its topic may not be deleted; None: it may."""
-    if cluster.topic_deletion is changes.TopicDeletion.DISABLED:
+    if cluster.topic_deletion is zookeeper_changes.TopicDeletion.DISABLED:
         disabled = Failure(ErrorCode.TOPIC_DELETION_DISABLED, ErrorCode.TOPIC_DELETION_DISABLED.message)
         return dict.fromkeys(event.names, disabled)
     spending = Spending(event.allowance)

@@ -13,18 +13,17 @@ from uuid import UUID
 from controller_core.metadata.new_partitions import new_partitions
 from controller_core.metadata.partition_changes import partition_changes
 from controller_core.metadata.payloads import Part
-from controller_core.model import Broker, Cluster, changes
+from controller_core.model import Broker, Cluster, changes, quorum_changes
 from kafka_metadata import records
 from kafka_metadata.metadata_versions import METADATA_VERSION, MINIMUM_VERSION
 from kafka_metadata.records import SECURITY_PROTOCOL_IDS, FencingChange, MetadataRecord, ResourceType
 
 IN_MEMORY = (
-    changes.BrokerLeaving,
-    changes.BrokerSuspected,
+    quorum_changes.BrokerLeaving,
+    quorum_changes.BrokerSuspected,
     changes.ControlledShutdownStarted,
-    changes.HeartbeatObserved,
-    changes.OfflineReplicasObserved,
-    changes.ShutdownOffsetObserved,
+    quorum_changes.HeartbeatObserved,
+    quorum_changes.ShutdownOffsetObserved,
     changes.UncleanElectionObserved,
 )
 """Changes of KRaft mode without records."""
@@ -59,7 +58,7 @@ def _new(made: Sequence[Any], cluster: Cluster) -> Iterator[Part]:
         yield new_partitions(added, cluster.features.get(METADATA_VERSION, MINIMUM_VERSION))
 
 
-def _register_broker(change: changes.BrokerRegistered, _cluster: Cluster) -> Iterator[MetadataRecord]:
+def _register_broker(change: quorum_changes.BrokerRegistered, _cluster: Cluster) -> Iterator[MetadataRecord]:
     yield broker_record(change.broker)
 
 
@@ -85,7 +84,7 @@ def broker_record(broker: Broker) -> records.RegisterBrokerRecord:
     )
 
 
-def _change_broker(change: changes.BrokerChanged, cluster: Cluster) -> Iterator[MetadataRecord]:
+def _change_broker(change: quorum_changes.BrokerChanged, cluster: Cluster) -> Iterator[MetadataRecord]:
     was_in_shutdown = cluster.brokers[change.broker].in_controlled_shutdown
     ends_shutdown = change.in_controlled_shutdown is False and was_in_shutdown
     assert not ends_shutdown, "only a new incarnation ends a controlled shutdown"
@@ -107,16 +106,16 @@ def _unregister_broker(change: changes.BrokerUnregistered, _cluster: Cluster) ->
     yield records.UnregisterBrokerRecord(change.broker, change.broker_epoch)
 
 
-def _change_configs(change: changes.ConfigsChanged, _cluster: Cluster) -> Iterator[MetadataRecord]:
+def _change_configs(change: quorum_changes.ConfigsChanged, _cluster: Cluster) -> Iterator[MetadataRecord]:
     for name, value in change.values.items():
         yield records.ConfigRecord(change.type, change.name, name, value)
 
 
-def _change_feature(change: changes.FeatureLevelChanged, _cluster: Cluster) -> Iterator[MetadataRecord]:
+def _change_feature(change: quorum_changes.FeatureLevelChanged, _cluster: Cluster) -> Iterator[MetadataRecord]:
     yield records.FeatureLevelRecord(change.name, change.level)
 
 
-def _clear_elr(change: changes.ElrCleared, _cluster: Cluster) -> Iterator[MetadataRecord]:
+def _clear_elr(change: quorum_changes.ElrCleared, _cluster: Cluster) -> Iterator[MetadataRecord]:
     yield records.ClearElrRecord(change.topic or "")
 
 
@@ -147,12 +146,12 @@ def _allocate_producer_ids(change: changes.ProducerIdsAllocated, _cluster: Clust
 
 
 _WRITERS: Mapping[type[changes.Change], Callable[[Any, Cluster], Iterator[MetadataRecord]]] = {
-    changes.BrokerChanged: _change_broker,
-    changes.BrokerRegistered: _register_broker,
+    quorum_changes.BrokerChanged: _change_broker,
+    quorum_changes.BrokerRegistered: _register_broker,
     changes.BrokerUnregistered: _unregister_broker,
-    changes.ConfigsChanged: _change_configs,
-    changes.ElrCleared: _clear_elr,
-    changes.FeatureLevelChanged: _change_feature,
+    quorum_changes.ConfigsChanged: _change_configs,
+    quorum_changes.ElrCleared: _clear_elr,
+    quorum_changes.FeatureLevelChanged: _change_feature,
     changes.ProducerIdsAllocated: _allocate_producer_ids,
     changes.TopicRemoved: _remove_topic,
 }

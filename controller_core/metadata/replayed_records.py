@@ -16,7 +16,7 @@ import numpy as np
 
 from controller_core.decisions.transition import apply
 from controller_core.metadata.change_records import broker_record
-from controller_core.model import Broker, Cluster, Endpoint, IntArray, Move, changes
+from controller_core.model import Broker, Cluster, Endpoint, IntArray, Move, Origin, changes, quorum_changes
 from controller_core.model.broker import FeatureRange
 from controller_core.model.columns import pad, unpad
 from kafka_metadata import records
@@ -136,13 +136,13 @@ def partition_record(cluster: Cluster, row: int) -> PartitionRecord:
     )
 
 
-def _replayed(by_topic: Mapping[str, Mapping[int, PartitionRecord]]) -> changes.PartitionsReplayed:
+def _replayed(by_topic: Mapping[str, Mapping[int, PartitionRecord]]) -> quorum_changes.PartitionsReplayed:
     found = [record for partitions in by_topic.values() for record in partitions.values()]
     numbers: dict[UUID, int] = {}
     directories = [
         [numbers.setdefault(directory, len(numbers)) for directory in record.directories] for record in found
     ]
-    return changes.PartitionsReplayed(
+    return quorum_changes.PartitionsReplayed(
         [(topic, len(partitions)) for topic, partitions in by_topic.items()],
         _numbers(record.partition_id for record in found),
         pad([record.replicas for record in found]),
@@ -184,26 +184,26 @@ def topic_name(cluster: Cluster, topic_id: UUID) -> str:
     return name
 
 
-def _feature_level(_cluster: Cluster, record: records.FeatureLevelRecord) -> changes.FeatureLevelChanged | None:
+def _feature_level(_cluster: Cluster, record: records.FeatureLevelRecord) -> quorum_changes.FeatureLevelChanged | None:
     if record.name == KRAFT_VERSION:
         return None  # The quorum's control records have it.
     if record.name == METADATA_VERSION:
         check_level(record.feature_level)
-    return changes.FeatureLevelChanged(record.name, record.feature_level)
+    return quorum_changes.FeatureLevelChanged(record.name, record.feature_level)
 
 
-def _register_broker(_cluster: Cluster, record: records.RegisterBrokerRecord) -> changes.BrokerRegistered:
-    return changes.BrokerRegistered(broker_of(new_registration(record)))
+def _register_broker(_cluster: Cluster, record: records.RegisterBrokerRecord) -> quorum_changes.BrokerRegistered:
+    return quorum_changes.BrokerRegistered(broker_of(new_registration(record)))
 
 
 def _change_broker(
     cluster: Cluster,
     record: records.BrokerRegistrationChangeRecord | records.FenceBrokerRecord | records.UnfenceBrokerRecord,
-) -> changes.BrokerRegistered:
+) -> quorum_changes.BrokerRegistered:
     broker_id = record.broker_id if isinstance(record, records.BrokerRegistrationChangeRecord) else record.id
     known = cluster.brokers.get(broker_id)
     changed = changed_registration(None if known is None else broker_record(known), record)
-    return changes.BrokerRegistered(broker_of(changed))
+    return quorum_changes.BrokerRegistered(broker_of(changed))
 
 
 def broker_of(record: records.RegisterBrokerRecord) -> Broker:
@@ -245,23 +245,25 @@ def _topic(cluster: Cluster, record: records.TopicRecord) -> changes.TopicAdded:
     if record.name in cluster.topics:
         raise MetadataError(f"the topic {record.name!r} exists already")
     nothing = np.zeros(0, dtype=np.int32)
-    return changes.TopicAdded(record.name, record.topic_id, nothing, pad([]), changes.Origin.OBSERVED)
+    return changes.TopicAdded(record.name, record.topic_id, nothing, pad([]), Origin.OBSERVED)
 
 
 def _remove_topic(cluster: Cluster, record: records.RemoveTopicRecord) -> changes.TopicRemoved:
-    return changes.TopicRemoved(topic_name(cluster, record.topic_id), changes.Origin.OBSERVED)
+    return changes.TopicRemoved(topic_name(cluster, record.topic_id), Origin.OBSERVED)
 
 
-def _clear_elr(cluster: Cluster, record: records.ClearElrRecord) -> changes.ElrCleared:
+def _clear_elr(cluster: Cluster, record: records.ClearElrRecord) -> quorum_changes.ElrCleared:
     if record.topic_name and record.topic_name not in cluster.topics:
         raise MetadataError(f"there is no topic {record.topic_name!r}")
-    return changes.ElrCleared(record.topic_name or None)
+    return quorum_changes.ElrCleared(record.topic_name or None)
 
 
-def _config(_cluster: Cluster, record: records.ConfigRecord) -> changes.ConfigsChanged | None:
+def _config(_cluster: Cluster, record: records.ConfigRecord) -> quorum_changes.ConfigsChanged | None:
     if not is_supported(record):
         return None
-    return changes.ConfigsChanged(ResourceType(record.resource_type), record.resource_name, {record.name: record.value})
+    return quorum_changes.ConfigsChanged(
+        ResourceType(record.resource_type), record.resource_name, {record.name: record.value}
+    )
 
 
 def _producer_ids(_cluster: Cluster, record: records.ProducerIdsRecord) -> changes.ProducerIdsObserved:

@@ -12,7 +12,7 @@ import numpy as np
 from controller_core.decisions.transition import apply
 from controller_core.metadata.column_records import topic_runs, tuples
 from controller_core.metadata.replayed_records import topic_name, unknown_partition
-from controller_core.model import NO_BROKER, Cluster, IntArray, changes
+from controller_core.model import NO_BROKER, Cluster, IntArray, quorum_changes
 from controller_core.model.cluster import NO_ROW
 from controller_core.model.columns import widen
 from kafka_metadata.draft import Topics
@@ -71,14 +71,14 @@ def _distinct(rows: IntArray) -> Iterator[slice]:
     yield slice(begin, len(rows))
 
 
-def _states_after(cluster: Cluster, rows: IntArray, found: RecordColumns) -> changes.StatesReplayed:
+def _states_after(cluster: Cluster, rows: IntArray, found: RecordColumns) -> quorum_changes.StatesReplayed:
     """Return the states after one change of each row: `changed_state`, for many at once."""
     columns, numbers, lists = cluster.columns, found.numbers, found.lists
     before = columns.leader[rows], columns.recovering[rows]
     leader = numbers.get("leader", np.full_like(rows, NO_LEADER_CHANGE))
     recovery = numbers.get("leader_recovery_state", np.full_like(rows, NO_RECOVERY_CHANGE))
     has_leader = leader != NO_LEADER_CHANGE
-    return changes.StatesReplayed(
+    return quorum_changes.StatesReplayed(
         rows,
         np.where(has_leader, leader, before[0]),
         columns.leader_epoch[rows] + has_leader,

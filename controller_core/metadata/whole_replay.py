@@ -12,7 +12,7 @@ import numpy as np
 from controller_core.decisions.transition import apply
 from controller_core.metadata.column_records import partition_records, topic_runs, tuples
 from controller_core.metadata.replayed_records import topic_name
-from controller_core.model import NO_BROKER, Cluster, IntArray, Move, changes
+from controller_core.model import NO_BROKER, Cluster, IntArray, Move, quorum_changes
 from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 from kafka_metadata.draft import Topics
 from kafka_metadata.records import LeaderRecoveryState
@@ -55,7 +55,7 @@ def replay_partitions(cluster: Cluster, columns: RecordColumns) -> None:
     )
     apply(
         cluster,
-        changes.PartitionsReplayed(
+        quorum_changes.PartitionsReplayed(
             [(topic_name(cluster, topic_id), places.stop - places.start) for topic_id, places in topic_runs(columns)],
             numbers["partition_id"],
             lists["replicas"].values,

@@ -1,5 +1,8 @@
 """Values of the control plane: brokers, topics, partitions in columns, events, changes, decisions.
 
+Events and changes of one mode only have modules of their own (`zookeeper_events`, `zookeeper_changes`, `quorum_events`,
+`quorum_changes`), which the other mode does not import.
+
 Code outside this package imports the types and reserved numbers of the cluster's state from here, together with the modules that it
 names: `from controller_core.model import NO_LEADER, Cluster, TopicPartition, changes, events`.
 """
@@ -9,6 +12,7 @@ from controller_core.model.cluster import Cluster, Deletion, Topic
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.ids import NO_BROKER, NO_EPOCH, NO_LEADER, TopicPartition
 from controller_core.model.move import Move, MoveStage, Replicas
+from controller_core.model.origin import Origin
 
 __all__ = [
     "NO_BROKER",
@@ -22,6 +26,7 @@ __all__ = [
     "IntArray",
     "Move",
     "MoveStage",
+    "Origin",
     "Replicas",
     "Topic",
     "TopicPartition",

@@ -11,11 +11,12 @@ from uuid import UUID
 import numpy as np
 
 from controller_core.model.broker import Broker, BrokerProgress
-from controller_core.model.changes import BrokerDefault, TopicDeletion
+from controller_core.model.changes import BrokerDefault
 from controller_core.model.columns import BoolArray, IntArray, PartitionColumns, any_of, unpad
 from controller_core.model.ids import NO_BROKER, TopicPartition
 from controller_core.model.mode_rules import ZOOKEEPER_RULES, ModeRules, RestartPolicy
 from controller_core.model.move import Move, Replicas
+from controller_core.model.zookeeper_changes import TopicDeletion
 from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 
 DEFAULT_MIN_ISR = 1

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from controller_core.model import scope
 from controller_core.model.broker import Endpoint, FeatureRange
-from controller_core.model.changes import ConfigsChanged
 from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.quorum_changes import ConfigsChanged
 from controller_core.model.scope import Scope
 
 
@@ -133,7 +133,7 @@ class ChangeConfigs:
     scope: Scope = scope.ALL
 
 
-BrokerEvent = (
+QuorumEvent = (
     RegisterBroker
     | Heartbeat
     | ReportDirectories

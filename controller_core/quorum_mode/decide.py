@@ -8,7 +8,7 @@ from typing import Any
 
 from controller_core.decisions import broker_requests, leader_elections, reassignment, topics
 from controller_core.decisions.topic_transitions import MIN_ISR
-from controller_core.model import Cluster, broker_events, changes, events
+from controller_core.model import Cluster, Origin, changes, events, quorum_changes, quorum_events
 from controller_core.model.decision import Decision, decision
 from controller_core.quorum_mode import directories, heartbeats, leaving, registration
 from kafka_metadata.records import ResourceType
@@ -18,13 +18,11 @@ from kafka_wire.errors import Failure
 def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decision[dict[str, Failure | None]]:
     """Delete topics at once: brokers delete logs whose topic id is gone."""
     results = topics.check_deletions(cluster, event)
-    made = (
-        changes.TopicRemoved(name, changes.Origin.REQUESTED) for name, failure in results.items() if failure is None
-    )
+    made = (changes.TopicRemoved(name, Origin.REQUESTED) for name, failure in results.items() if failure is None)
     return Decision(tuple(made), reply=results)
 
 
-def decide_change_configs(cluster: Cluster, event: broker_events.ChangeConfigs) -> Decision[None]:
+def decide_change_configs(cluster: Cluster, event: quorum_events.ChangeConfigs) -> Decision[None]:
     """Write configurations. Another min.insync.replicas makes eligible leader replicas unsafe: they are discarded (KIP-966).
 
     Source: ConfigurationControlManager.createClearElrRecordsAsNeeded.
@@ -32,7 +30,7 @@ def decide_change_configs(cluster: Cluster, event: broker_events.ChangeConfigs) 
     made: list[changes.Change] = list(event.changes)
     if cluster.rules.elr:
         made += (
-            changes.ElrCleared(change.name if change.type is ResourceType.TOPIC else None)
+            quorum_changes.ElrCleared(change.name if change.type is ResourceType.TOPIC else None)
             for change in event.changes
             if MIN_ISR in change.values
         )
@@ -40,17 +38,17 @@ def decide_change_configs(cluster: Cluster, event: broker_events.ChangeConfigs) 
 
 
 DECIDERS: Mapping[type, Callable[[Cluster, Any], Decision[Any]]] = {
-    broker_events.RegisterBroker: registration.decide_register_broker,
+    quorum_events.RegisterBroker: registration.decide_register_broker,
     events.UnregisterBroker: registration.decide_unregister_broker,
-    broker_events.Heartbeat: heartbeats.decide_heartbeat,
-    broker_events.ReportDirectories: heartbeats.decide_report_directories,
-    broker_events.NoteShutdownOffset: heartbeats.decide_note_shutdown_offset,
-    broker_events.FenceBroker: heartbeats.decide_fence_broker,
-    broker_events.HeartbeatConnectionEnded: heartbeats.decide_heartbeat_connection_ended,
-    broker_events.AssignReplicasToDirs: directories.decide_assign_replicas_to_dirs,
-    broker_events.ChangeConfigs: decide_change_configs,
-    broker_events.ElectWaitingLeaders: leaving.decide_elect_waiting_leaders,
-    broker_events.ElectUncleanLeaders: leader_elections.decide_elect_unclean_leaders,
+    quorum_events.Heartbeat: heartbeats.decide_heartbeat,
+    quorum_events.ReportDirectories: heartbeats.decide_report_directories,
+    quorum_events.NoteShutdownOffset: heartbeats.decide_note_shutdown_offset,
+    quorum_events.FenceBroker: heartbeats.decide_fence_broker,
+    quorum_events.HeartbeatConnectionEnded: heartbeats.decide_heartbeat_connection_ended,
+    quorum_events.AssignReplicasToDirs: directories.decide_assign_replicas_to_dirs,
+    quorum_events.ChangeConfigs: decide_change_configs,
+    quorum_events.ElectWaitingLeaders: leaving.decide_elect_waiting_leaders,
+    quorum_events.ElectUncleanLeaders: leader_elections.decide_elect_unclean_leaders,
     events.CreateTopics: topics.decide_create_topics,
     events.DeleteTopics: decide_delete_topics,
     events.CreatePartitions: topics.decide_create_partitions,

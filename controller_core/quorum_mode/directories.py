@@ -12,9 +12,9 @@ import numpy as np
 
 from controller_core.decisions.broker_requests import refuse_stale_broker
 from controller_core.model import Cluster, TopicPartition, changes
-from controller_core.model.broker_events import AssignReplicasToDirs
 from controller_core.model.columns import keep_ids
 from controller_core.model.decision import Decision
+from controller_core.model.quorum_events import AssignReplicasToDirs
 from controller_core.rules.complete_change import Electing, Target, complete_change
 from kafka_wire.errors import ErrorCode, Failure
 

@@ -20,9 +20,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from controller_core.decisions.broker_requests import refuse_stale_broker
-from controller_core.model import Broker, Cluster, changes, events
+from controller_core.model import Broker, Cluster, changes, events, quorum_changes
 from controller_core.model.broker import BrokerProgress
-from controller_core.model.broker_events import (
+from controller_core.model.decision import Decision, decision
+from controller_core.model.quorum_events import (
     ElectWaitingLeaders,
     FenceBroker,
     Heartbeat,
@@ -30,7 +31,6 @@ from controller_core.model.broker_events import (
     NoteShutdownOffset,
     ReportDirectories,
 )
-from controller_core.model.decision import Decision, decision
 from controller_core.quorum_mode.leaving import leave_further, leave_partitions, return_to_partitions
 from kafka_wire.errors import Failure
 
@@ -66,7 +66,7 @@ def decide_heartbeat(cluster: Cluster, event: Heartbeat) -> Decision[Failure | H
     if is_entered and next_state is BrokerState.CONTROLLED_SHUTDOWN:
         then.append(NoteShutdownOffset(broker.id))
     may_shut_down = entered.is_whole and next_state is BrokerState.MAY_SHUT_DOWN
-    observed = changes.HeartbeatObserved(broker.id, event.metadata_offset, may_shut_down)
+    observed = quorum_changes.HeartbeatObserved(broker.id, event.metadata_offset, may_shut_down)
     if not entered.is_whole:
         rest = replace(event, is_continued=next_state is BrokerState.CONTROLLED_SHUTDOWN)
         return replace(leave_further([*entered.made, observed], broker.id, rest), then=tuple(then))
@@ -129,13 +129,13 @@ class Entered:
 def _enter(cluster: Cluster, broker: Broker, state: BrokerState) -> Entered:
     match state:
         case BrokerState.IN_SERVICE:
-            unfenced = changes.BrokerChanged(broker.id, broker.epoch, fenced=False)
+            unfenced = quorum_changes.BrokerChanged(broker.id, broker.epoch, fenced=False)
             returned = return_to_partitions(cluster, broker.id)
             rest = () if returned.is_last else (ElectWaitingLeaders(),)
             return Entered(decision(unfenced, returned.change).changes, rest=rest)
         case BrokerState.CONTROLLED_SHUTDOWN:
             left = leave_partitions(cluster, broker.id)
-            begun = changes.BrokerChanged(broker.id, broker.epoch, in_controlled_shutdown=True)
+            begun = quorum_changes.BrokerChanged(broker.id, broker.epoch, in_controlled_shutdown=True)
             made = decision(begun if left.is_last and not broker.in_controlled_shutdown else None, left.change)
             return Entered(made.changes, left.is_last)
         case BrokerState.FENCED | BrokerState.MAY_SHUT_DOWN:
@@ -146,7 +146,7 @@ def _fence(cluster: Cluster, broker: Broker) -> Entered:
     if broker.fenced:
         return Entered()
     left = leave_partitions(cluster, broker.id)
-    fenced = changes.BrokerChanged(broker.id, broker.epoch, fenced=True)
+    fenced = quorum_changes.BrokerChanged(broker.id, broker.epoch, fenced=True)
     return Entered(decision(left.change, fenced if left.is_last else None).changes, left.is_last)
 
 
@@ -163,7 +163,7 @@ def decide_fence_broker(cluster: Cluster, event: FenceBroker) -> Decision[None]:
 
 def decide_note_shutdown_offset(_cluster: Cluster, event: NoteShutdownOffset) -> Decision[None]:
     """Note the offset of the last record that moved leaders."""
-    return decision(changes.ShutdownOffsetObserved(event.broker, event.log_end - 1))
+    return decision(quorum_changes.ShutdownOffsetObserved(event.broker, event.log_end - 1))
 
 
 def decide_heartbeat_connection_ended(cluster: Cluster, event: HeartbeatConnectionEnded) -> Decision[None]:
@@ -172,7 +172,7 @@ def decide_heartbeat_connection_ended(cluster: Cluster, event: HeartbeatConnecti
     is_registered = broker is not None and broker.epoch == event.broker_epoch and not broker.fenced
     if not is_registered or not cluster.restarts.elects_suspected_last:
         return decision()
-    return decision(changes.BrokerSuspected(event.broker))
+    return decision(quorum_changes.BrokerSuspected(event.broker))
 
 
 def decide_report_directories(cluster: Cluster, event: ReportDirectories) -> Decision[None]:
@@ -199,7 +199,7 @@ def decide_report_directories(cluster: Cluster, event: ReportDirectories) -> Dec
     is_shorter = failed and bool(online)
     if not is_shorter and not is_cordoned:
         return decision(left)
-    changed = changes.BrokerChanged(
+    changed = quorum_changes.BrokerChanged(
         broker.id,
         broker.epoch,
         directories=online if is_shorter else None,

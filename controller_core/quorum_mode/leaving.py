@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from controller_core.model import Cluster, IntArray, changes
-from controller_core.model.broker_events import ElectWaitingLeaders
+from controller_core.model import Cluster, IntArray, changes, quorum_changes
 from controller_core.model.columns import keep_ids
 from controller_core.model.decision import Decision, decision
 from controller_core.model.events import Event
+from controller_core.model.quorum_events import ElectWaitingLeaders
 from controller_core.rules.complete_change import Electing, Target, complete_change
 
 WHOLE_STEPS = 2
@@ -52,7 +52,7 @@ def leave_partitions(cluster: Cluster, broker: int, rows: IntArray | None = None
 
 def leave_further(made: Iterable[changes.Change | None], broker: int, rest: Event) -> Decision[Any]:
     """Return the decision of a step that is not the last one, which replies: the broker gets no partitions until the next."""
-    return replace(decision(*made, changes.BrokerLeaving(broker)), rest=(rest,))
+    return replace(decision(*made, quorum_changes.BrokerLeaving(broker)), rest=(rest,))
 
 
 def return_to_partitions(cluster: Cluster, broker: int) -> Step:

@@ -15,11 +15,11 @@ Checks and their order: ClusterControlManager.registerBroker of Kafka 4.3.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from controller_core.model import Broker, Cluster, changes, events
+from controller_core.model import Broker, Cluster, changes, events, quorum_changes
 from controller_core.model.broker import FeatureRange
-from controller_core.model.broker_events import RegisterBroker
 from controller_core.model.decision import Decision, decision
 from controller_core.model.ids import MAX_BROKER_ID
+from controller_core.model.quorum_events import RegisterBroker
 from controller_core.quorum_mode.leaving import leave_further, leave_partitions
 from kafka_metadata.directory_ids import is_reserved, sorted_directories
 from kafka_metadata.metadata_versions import KRAFT_VERSION, METADATA_VERSION
@@ -61,7 +61,7 @@ def decide_register_broker(cluster: Cluster, event: RegisterBroker) -> Decision[
         registered = replace(
             registered, epoch=known.epoch, fenced=known.fenced, in_controlled_shutdown=known.in_controlled_shutdown
         )
-    return Decision((changes.BrokerRegistered(registered),), reply=Registered(registered.epoch))
+    return Decision((quorum_changes.BrokerRegistered(registered),), reply=Registered(registered.epoch))
 
 
 def _refuse_cluster(cluster: Cluster, event: RegisterBroker, _known: Broker | None) -> Failure | None:

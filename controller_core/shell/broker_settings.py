@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from controller_core.model import Broker, changes
+from controller_core.model import Broker, zookeeper_changes
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.brokers.describe_configs import BrokerSettings, BrokerSettingsError, read_broker_settings
 from controller_core.shell.controller import Controller
@@ -142,7 +142,7 @@ class BrokerSettingsReader:
             )
         self._differed = differs
         if (
-            setting is changes.TopicDeletion.DISABLED
+            setting is zookeeper_changes.TopicDeletion.DISABLED
             and self.defaults is not None
             and self.defaults.delete_topic_enable
         ):

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from controller_core.model import Broker, Cluster, Endpoint, changes, events
+from controller_core.model import Broker, Cluster, Endpoint, changes, events, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, Send
 from controller_core.shell.active import Defaults, OverloadedError, TermEndedError
 from controller_core.shell.brokers.answers import Retry
@@ -183,7 +183,11 @@ class Controller:
         """Check periodically for unfinished work, until cancelled."""
         while True:
             await asyncio.sleep(TICK_S)
-            for event in (events.RepairPartitions(), events.AdvanceMoves(), events.AdvanceDeletions(retry=True)):
+            for event in (
+                events.RepairPartitions(),
+                events.AdvanceMoves(),
+                zookeeper_events.AdvanceDeletions(retry=True),
+            ):
                 # Also when one of them fails, the others run.
                 await asyncio.wait([self.post(event)])
 
@@ -192,15 +196,17 @@ class Controller:
         self._defaults = defaults
         self._has_defaults.set()
         self.post(
-            events.UncleanElectionRead(defaults={changes.BrokerDefault.STATIC: defaults.unclean_leader_election_enable})
+            zookeeper_events.UncleanElectionRead(
+                defaults={changes.BrokerDefault.STATIC: defaults.unclean_leader_election_enable}
+            )
         )
         if not defaults.delete_topic_enable:
             # One broker that disables deletion is enough; deletion is enabled only once all brokers have been asked.
-            self.set_topic_deletion(changes.TopicDeletion.DISABLED)
+            self.set_topic_deletion(zookeeper_changes.TopicDeletion.DISABLED)
 
-    def set_topic_deletion(self, setting: changes.TopicDeletion) -> None:
+    def set_topic_deletion(self, setting: zookeeper_changes.TopicDeletion) -> None:
         """Set `delete.topic.enable`, as reported by the brokers; deletions wait for it."""
-        self.post(events.TopicDeletionRead(setting))
+        self.post(zookeeper_events.TopicDeletionRead(setting))
 
     async def known_defaults(self, timeout_ms: int) -> Defaults | None:
         """Wait for the first settings reported by a broker; None on timeout. Raises TermEndedError."""
@@ -318,7 +324,7 @@ class Controller:
             case changes.TopicRemoved(topic=name):
                 if (removed := self._removed.pop(name, None)) is not None:
                     removed.set()
-            case changes.BrokersObserved():
+            case zookeeper_changes.BrokersObserved():
                 self._channels.follow()
                 for broker_id in before.keys() - self.cluster.brokers.keys():
                     self.broker_left(before[broker_id])
@@ -339,10 +345,10 @@ class Controller:
         except StoreError as error:
             raise self._end_term(error) from error
         if found.unknown_topics:
-            await self._follow_up(events.TopicsRead(found.unknown_topics, ()))
+            await self._follow_up(zookeeper_events.TopicsRead(found.unknown_topics, ()))
         return outcome.unknown or found.changed or bool(found.unknown_topics)
 
-    def _on_answered(self, event: events.StopReplicaAnswered | events.LeaderAndIsrAnswered) -> None:
+    def _on_answered(self, event: zookeeper_events.StopReplicaAnswered | zookeeper_events.LeaderAndIsrAnswered) -> None:
         self.post(event)
 
     def _on_refused(self, retry: Retry) -> None:
@@ -381,7 +387,7 @@ class Controller:
 def _partitions(change: changes.Change) -> int:
     """Count the partitions of a change of a kind that may have many."""
     match change:
-        case changes.PartitionStates(rows=rows) | changes.StatesObserved(rows=rows):
+        case changes.PartitionStates(rows=rows) | zookeeper_changes.StatesObserved(rows=rows):
             return len(rows)
         case changes.TopicAdded(partitions=added) | changes.PartitionsAdded(partitions=added):
             return len(added)

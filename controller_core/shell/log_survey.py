@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from controller_core.model import Broker, Endpoint, TopicPartition, events
+from controller_core.model import Broker, Endpoint, TopicPartition, zookeeper_events
 from controller_core.shell.active import ActiveController
 from controller_core.shell.metrics import Metrics
 from controller_core.zookeeper_mode.apis import CALLED
@@ -139,7 +139,7 @@ class LogSurvey:
         logs.suspects = frozenset(suspects)
         logs.counts = {kind: len(names) for kind, names in found.items()}
         if confirmed:
-            await self._controller.submit(events.StrayLogsFound(broker.id, broker.epoch, tuple(confirmed)))
+            await self._controller.submit(zookeeper_events.StrayLogsFound(broker.id, broker.epoch, tuple(confirmed)))
         if not suspects and not found[LogKind.UNASSIGNED_UNHEALTHY]:
             # Other logs are only reported. The next survey of this broker follows its next registration.
             logs.due_at = float("inf")

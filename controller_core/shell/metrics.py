@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
 
-from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, changes, events
+from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, changes, events, zookeeper_events
 from controller_core.views.service_health import service_health
 
 PREFIX = "kafka_controller_kafkacontroller"
@@ -22,38 +22,38 @@ EVENT_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 
 """Buckets around the controller's target: 50 ms from a broker's failure until the new leaders are notified."""
 
 CONTROLLER_STATES: Mapping[type[events.Event], str] = {
-    events.Activated: "controllerchange",
-    events.BrokersRead: "leaderelection",
+    zookeeper_events.Activated: "controllerchange",
+    zookeeper_events.BrokersRead: "leaderelection",
     events.RepairPartitions: "leaderelection",
-    events.TopicsRead: "topicchange",
+    zookeeper_events.TopicsRead: "topicchange",
     events.CreateTopics: "topicchange",
     events.CreatePartitions: "topicchange",
-    events.DeletionsRead: "topicdeletion",
+    zookeeper_events.DeletionsRead: "topicdeletion",
     events.DeleteTopics: "topicdeletion",
-    events.AdvanceDeletions: "topicdeletion",
-    events.StopReplicaAnswered: "topicdeletion",
-    events.TopicDeletionRead: "topicdeletion",
-    events.ResumeTopics: "topicdeletion",
+    zookeeper_events.AdvanceDeletions: "topicdeletion",
+    zookeeper_events.StopReplicaAnswered: "topicdeletion",
+    zookeeper_events.TopicDeletionRead: "topicdeletion",
+    zookeeper_events.ResumeTopics: "topicdeletion",
     events.AlterReassignments: "partitionreassignment",
     events.AdvanceMoves: "partitionreassignment",
-    events.RepairAssignments: "partitionreassignment",
-    events.ReassignmentRequestsRead: "partitionreassignment",
-    events.ReviewReassignmentRequests: "partitionreassignment",
+    zookeeper_events.RepairAssignments: "partitionreassignment",
+    zookeeper_events.ReassignmentRequestsRead: "partitionreassignment",
+    zookeeper_events.ReviewReassignmentRequests: "partitionreassignment",
     events.ElectLeaders: "manualleaderbalance",
-    events.ElectionRequestsRead: "manualleaderbalance",
-    events.RemoveElectionRequests: "manualleaderbalance",
+    zookeeper_events.ElectionRequestsRead: "manualleaderbalance",
+    zookeeper_events.RemoveElectionRequests: "manualleaderbalance",
     events.BalanceLeaders: "autoleaderbalance",
     events.AlterPartition: "isrchange",
-    events.IsrChangesRead: "isrchange",
-    events.LogDirsFailed: "logdirchange",
-    events.TopicsChanged: "topicchange",
-    events.AssignTopicIds: "topicchange",
-    events.UncleanElectionRead: "uncleanleaderelectionenable",
-    events.LeaderAndIsrAnswered: "leaderandisrresponsereceived",
+    zookeeper_events.IsrChangesRead: "isrchange",
+    zookeeper_events.LogDirsFailed: "logdirchange",
+    zookeeper_events.TopicsChanged: "topicchange",
+    zookeeper_events.AssignTopicIds: "topicchange",
+    zookeeper_events.UncleanElectionRead: "uncleanleaderelectionenable",
+    zookeeper_events.LeaderAndIsrAnswered: "leaderandisrresponsereceived",
     events.ControlledShutdown: "controlledshutdown",
-    events.LeaderAndIsrRejected: "leaderandisrresponsereceived",
-    events.ReplaceStaleLogs: "leaderandisrresponsereceived",
-    events.StrayLogsFound: "topicdeletion",
+    zookeeper_events.LeaderAndIsrRejected: "leaderandisrresponsereceived",
+    zookeeper_events.ReplaceStaleLogs: "leaderandisrresponsereceived",
+    zookeeper_events.StrayLogsFound: "topicdeletion",
     events.UnregisterBroker: "topicdeletion",
 }
 """Kafka's ControllerState by event, as in the names of its timers (LeaderElectionRateAndTimeMs and the others). Events that Kafka

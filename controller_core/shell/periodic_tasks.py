@@ -8,7 +8,7 @@ import asyncio
 from itertools import islice
 from random import Random, SystemRandom
 
-from controller_core.model import events
+from controller_core.model import events, zookeeper_events
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.controller import Controller
 from controller_core.shell.random_topic_ids import draw_topic_id
@@ -37,7 +37,7 @@ async def assign_topic_ids(controller: Controller, random: Random | None = None)
 async def _assign(controller: Controller, random: Random) -> None:
     while names := list(islice(topics_without_id(controller.cluster), MAX_TOPICS_PER_EVENT)):
         try:
-            await controller.submit(events.AssignTopicIds({name: draw_topic_id(random) for name in names}))
+            await controller.submit(zookeeper_events.AssignTopicIds({name: draw_topic_id(random) for name in names}))
         except OverloadedError:
             return  # Another process writes the same znodes; the next check tries again.
         await controller.brokers_answered(BROKERS_ANSWER_MS, BROKERS_ANSWER_MS)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from controller_core.model import NO_LEADER, Cluster, TopicPartition, changes
+from controller_core.model import NO_LEADER, Cluster, TopicPartition, changes, quorum_changes, zookeeper_changes
 from controller_core.model.columns import unpad
 from kafka_wire.errors import Failure
 
@@ -23,16 +23,16 @@ def log_change(cluster: Cluster, change: changes.Change) -> None:
     match change:
         case changes.PartitionStates():
             _log_states(cluster, change)
-        case changes.BrokersObserved():
+        case zookeeper_changes.BrokersObserved():
             now, before = {broker.id for broker in change.brokers}, set(cluster.brokers)
             if now != before:
                 log.info("Live brokers changed", extra={"joined": sorted(now - before), "left": sorted(before - now)})
             log_unreachable(cluster, change)
-        case changes.BrokerRegistered() | changes.BrokerChanged():
+        case quorum_changes.BrokerRegistered() | quorum_changes.BrokerChanged():
             _log_registration(cluster, change)
         case changes.ControlledShutdownStarted(broker=broker):
             log.info("Controlled shutdown of a broker started", extra={"broker": broker})
-        case changes.OfflineReplicasObserved(broker=broker, offline=offline, online=online, refused=refused):
+        case zookeeper_changes.OfflineReplicasObserved(broker=broker, offline=offline, online=online, refused=refused):
             if refused:
                 extra = {
                     "broker": broker,
@@ -51,7 +51,7 @@ def log_change(cluster: Cluster, change: changes.Change) -> None:
             log.info("Unclean leader election settings changed", extra={"topics": dict(topics), "defaults": by_default})
         case changes.TopicAdded(name=name, origin=origin):
             log.info("Topic added", extra={"topic": name, "origin": origin.value, "partitions": len(change.partitions)})
-        case changes.TopicIdAssigned(topic=name, topic_id=topic_id):
+        case zookeeper_changes.TopicIdAssigned(topic=name, topic_id=topic_id):
             log.info("Topic id assigned", extra={"topic": name, "topic_id": str(topic_id)})
         case changes.PartitionsAdded(topic=name):
             log.info("Partitions added", extra={"topic": name, "added": len(change.partitions)})
@@ -59,23 +59,23 @@ def log_change(cluster: Cluster, change: changes.Change) -> None:
             log.info("Reassignment started", extra={"topic": name, "partitions": len(moves)})
         case changes.MovesFinished(topic=name, replicas=replicas):
             log.info("Reassignment finished", extra={"topic": name, "partitions": len(replicas)})
-        case changes.PendingReassignmentRequestsChanged(refused=refused):
+        case zookeeper_changes.PendingReassignmentRequestsChanged(refused=refused):
             _log_failures("Requested reassignment rejected", refused)
-        case changes.ElectionRequestsProcessed(failed=failed):
+        case zookeeper_changes.ElectionRequestsProcessed(failed=failed):
             _log_failures("Requested preferred leader not elected", failed)
-        case changes.DeletionQueued(topics=names):
+        case zookeeper_changes.DeletionQueued(topics=names):
             log.info("Topic deletion queued", extra={"topics": list(names)})
-        case changes.DeletionStarted(topic=name):
+        case zookeeper_changes.DeletionStarted(topic=name):
             log.info("Topic deletion started", extra={"topic": name, "brokers": sorted(change.waiting)})
-        case changes.DeletionBlocked(topic=name, reason=reason):
+        case zookeeper_changes.DeletionBlocked(topic=name, reason=reason):
             log.info("Topic deletion is waiting", extra={"topic": name, "reason": reason})
-        case changes.StrayReplicasObserved(broker=broker, partitions=partitions):
+        case zookeeper_changes.StrayReplicasObserved(broker=broker, partitions=partitions):
             log.warning("Deleting stray logs", extra={"broker": broker, "partitions": _named(partitions)})
         case changes.BrokerUnregistered(broker=broker):
             log.info("Broker unregistered; topic deletions no longer wait for its logs", extra={"broker": broker})
-        case changes.DeletionDequeued(names=names):
+        case zookeeper_changes.DeletionDequeued(names=names):
             log.info("Topics removed from the deletion queue", extra={"topics": list(names)})
-        case changes.TopicDeletionObserved(setting=setting):
+        case zookeeper_changes.TopicDeletionObserved(setting=setting):
             log.info("Topic deletion setting changed", extra={"delete.topic.enable": setting.value})
         case changes.TopicRemoved(topic=name):
             log.info("Topic removed", extra={"topic": name})
@@ -90,14 +90,14 @@ def _named(partitions: Sequence[TopicPartition]) -> list[str]:
     return [*named, f"and {more} more"] if more else named
 
 
-def _log_registration(cluster: Cluster, change: changes.BrokerRegistered | changes.BrokerChanged) -> None:
+def _log_registration(cluster: Cluster, change: quorum_changes.BrokerRegistered | quorum_changes.BrokerChanged) -> None:
     """Log what changes for a broker in KRaft mode."""
     match change:
-        case changes.BrokerRegistered(broker=registered):
+        case quorum_changes.BrokerRegistered(broker=registered):
             before = cluster.brokers.get(registered.id)
             if before is None or before.epoch != registered.epoch:
                 log.info("Broker registered", extra={"broker": registered.id, "broker_epoch": registered.epoch})
-        case changes.BrokerChanged(broker=broker, broker_epoch=epoch):
+        case quorum_changes.BrokerChanged(broker=broker, broker_epoch=epoch):
             if change.fenced is not None:
                 words = "Broker fenced" if change.fenced else "Broker unfenced"
                 log.log(
@@ -133,7 +133,7 @@ def _log_states(cluster: Cluster, change: changes.PartitionStates) -> None:
         log.info("Further partition states changed", extra={"more": more})
 
 
-def log_unreachable(cluster: Cluster, change: changes.BrokersObserved) -> None:
+def log_unreachable(cluster: Cluster, change: zookeeper_changes.BrokersObserved) -> None:
     """Log brokers without the inter-broker listener: once for each registration."""
     for broker in change.unreachable:
         known = cluster.unreachable.get(broker.id)

@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from controller_core.model import Cluster, events
+from controller_core.model import Cluster, events, zookeeper_events
 from controller_core.model.changes import Change
 from controller_core.model.quota import EntityName, QuotaEntity, QuotaEntityType
 from controller_core.rules.features import FeatureUpdate
@@ -60,7 +60,7 @@ class Reread:
 
     changed: bool = False
     """Whether anything differed from the known state; it is applied already."""
-    unknown_topics: tuple[events.TopicRecord, ...] = ()
+    unknown_topics: tuple[zookeeper_events.StoredTopic, ...] = ()
     """Topics that were not known before: the caller decides on them."""
 
 

@@ -26,12 +26,12 @@ TopicDeletionManager.init (Kafka 3.9).
 
 from collections.abc import Iterable
 
-from controller_core.model import NO_EPOCH, Cluster, changes, events
+from controller_core.model import NO_EPOCH, Cluster, changes, events, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, decision
 from controller_core.rules.partition_change import raise_epochs
 
 
-def combined_setting(reported: Iterable[bool]) -> changes.TopicDeletion:
+def combined_setting(reported: Iterable[bool]) -> zookeeper_changes.TopicDeletion:
     """Combine the reports of brokers: a single false is enough.
 
     >>> combined_setting([True, False]), combined_setting([True]), combined_setting([])
@@ -39,26 +39,29 @@ def combined_setting(reported: Iterable[bool]) -> changes.TopicDeletion:
     """
     values = set(reported)
     if not values:
-        return changes.TopicDeletion.NOT_REPORTED
-    return changes.TopicDeletion.DISABLED if False in values else changes.TopicDeletion.ENABLED
+        return zookeeper_changes.TopicDeletion.NOT_REPORTED
+    return zookeeper_changes.TopicDeletion.DISABLED if False in values else zookeeper_changes.TopicDeletion.ENABLED
 
 
-def decide_topic_deletion_read(cluster: Cluster, event: events.TopicDeletionRead) -> Decision[None]:
+def decide_topic_deletion_read(cluster: Cluster, event: zookeeper_events.TopicDeletionRead) -> Decision[None]:
     """Record the setting, and continue the deletions that waited for it."""
     known = cluster.topic_deletion
-    is_reported = event.setting not in {changes.TopicDeletion.UNKNOWN, changes.TopicDeletion.NOT_REPORTED}
+    is_reported = event.setting not in {
+        zookeeper_changes.TopicDeletion.UNKNOWN,
+        zookeeper_changes.TopicDeletion.NOT_REPORTED,
+    }
     if event.setting is known or (
-        not is_reported and known in {changes.TopicDeletion.ENABLED, changes.TopicDeletion.DISABLED}
+        not is_reported and known in {zookeeper_changes.TopicDeletion.ENABLED, zookeeper_changes.TopicDeletion.DISABLED}
     ):
         return decision()  # The last reported value remains in force until a broker reports another one.
-    then: list[events.Event] = [events.AdvanceDeletions(retry=True)]
+    then: list[events.Event] = [zookeeper_events.AdvanceDeletions(retry=True)]
     if not is_reported and cluster.deletions:
         names = frozenset(cluster.deletions)
-        then += [events.RepairPartitions(names), events.ResumeTopics(names), events.AdvanceMoves(names)]
-    return decision(changes.TopicDeletionObserved(event.setting), then=then)
+        then += [events.RepairPartitions(names), zookeeper_events.ResumeTopics(names), events.AdvanceMoves(names)]
+    return decision(zookeeper_changes.TopicDeletionObserved(event.setting), then=then)
 
 
-def decide_resume_topics(cluster: Cluster, event: events.ResumeTopics) -> Decision[None]:
+def decide_resume_topics(cluster: Cluster, event: zookeeper_events.ResumeTopics) -> Decision[None]:
     """Send the states of all partitions with higher leader epochs; `RepairPartitions` has elected leaders where possible."""
     columns = cluster.columns
     rows = [
@@ -71,7 +74,7 @@ def decide_resume_topics(cluster: Cluster, event: events.ResumeTopics) -> Decisi
     return decision(raise_epochs(cluster, rows))
 
 
-def decide_unclean_election_read(cluster: Cluster, event: events.UncleanElectionRead) -> Decision[None]:
+def decide_unclean_election_read(cluster: Cluster, event: zookeeper_events.UncleanElectionRead) -> Decision[None]:
     """Record the settings of topics and defaults, and elect leaders where that has become possible."""
     topics = {
         name: allowed

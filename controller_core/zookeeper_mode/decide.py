@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from controller_core.decisions import broker_requests, failover, leader_elections, reassignment, topics
-from controller_core.model import Cluster, events
+from controller_core.model import Cluster, events, zookeeper_events
 from controller_core.model.decision import Decision
 from controller_core.zookeeper_mode import (
     broker_settings,
@@ -20,30 +20,30 @@ from controller_core.zookeeper_mode import (
 )
 
 DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] = {
-    events.Activated: lambda cluster, _: registered_brokers.decide_activated(cluster),
-    events.BrokersRead: registered_brokers.decide_brokers_read,
-    events.TopicsRead: observed_topics.decide_topics_read,
-    events.TopicsChanged: observed_topics.decide_topics_changed,
-    events.AssignTopicIds: observed_topics.decide_assign_topic_ids,
-    events.DeletionsRead: deletion.decide_deletions_read,
-    events.TopicDeletionRead: broker_settings.decide_topic_deletion_read,
-    events.ResumeTopics: broker_settings.decide_resume_topics,
-    events.IsrChangesRead: registered_brokers.decide_isr_changes_read,
-    events.LogDirsFailed: registered_brokers.decide_log_dirs_failed,
-    events.ReassignmentRequestsRead: legacy_requests.decide_reassignment_requests_read,
-    events.ReviewReassignmentRequests: legacy_requests.decide_review_reassignment_requests,
-    events.ElectionRequestsRead: legacy_requests.decide_election_requests_read,
-    events.RemoveElectionRequests: legacy_requests.decide_remove_election_requests,
-    events.UncleanElectionRead: broker_settings.decide_unclean_election_read,
+    zookeeper_events.Activated: lambda cluster, _: registered_brokers.decide_activated(cluster),
+    zookeeper_events.BrokersRead: registered_brokers.decide_brokers_read,
+    zookeeper_events.TopicsRead: observed_topics.decide_topics_read,
+    zookeeper_events.TopicsChanged: observed_topics.decide_topics_changed,
+    zookeeper_events.AssignTopicIds: observed_topics.decide_assign_topic_ids,
+    zookeeper_events.DeletionsRead: deletion.decide_deletions_read,
+    zookeeper_events.TopicDeletionRead: broker_settings.decide_topic_deletion_read,
+    zookeeper_events.ResumeTopics: broker_settings.decide_resume_topics,
+    zookeeper_events.IsrChangesRead: registered_brokers.decide_isr_changes_read,
+    zookeeper_events.LogDirsFailed: registered_brokers.decide_log_dirs_failed,
+    zookeeper_events.ReassignmentRequestsRead: legacy_requests.decide_reassignment_requests_read,
+    zookeeper_events.ReviewReassignmentRequests: legacy_requests.decide_review_reassignment_requests,
+    zookeeper_events.ElectionRequestsRead: legacy_requests.decide_election_requests_read,
+    zookeeper_events.RemoveElectionRequests: legacy_requests.decide_remove_election_requests,
+    zookeeper_events.UncleanElectionRead: broker_settings.decide_unclean_election_read,
     events.RepairPartitions: failover.decide_repair_partitions,
-    events.RepairAssignments: lambda cluster, _: observed_topics.decide_repair_assignments(cluster),
+    zookeeper_events.RepairAssignments: lambda cluster, _: observed_topics.decide_repair_assignments(cluster),
     events.AdvanceMoves: reassignment.decide_advance_moves,
-    events.AdvanceDeletions: deletion.decide_advance_deletions,
-    events.StopReplicaAnswered: deletion.decide_stop_replica_answered,
-    events.LeaderAndIsrAnswered: leader_and_isr_answers.decide_leader_and_isr_answered,
-    events.LeaderAndIsrRejected: leader_and_isr_answers.decide_leader_and_isr_rejected,
-    events.ReplaceStaleLogs: stray_logs.decide_replace_stale_logs,
-    events.StrayLogsFound: stray_logs.decide_stray_logs_found,
+    zookeeper_events.AdvanceDeletions: deletion.decide_advance_deletions,
+    zookeeper_events.StopReplicaAnswered: deletion.decide_stop_replica_answered,
+    zookeeper_events.LeaderAndIsrAnswered: leader_and_isr_answers.decide_leader_and_isr_answered,
+    zookeeper_events.LeaderAndIsrRejected: leader_and_isr_answers.decide_leader_and_isr_rejected,
+    zookeeper_events.ReplaceStaleLogs: stray_logs.decide_replace_stale_logs,
+    zookeeper_events.StrayLogsFound: stray_logs.decide_stray_logs_found,
     events.UnregisterBroker: stray_logs.decide_unregister_broker,
     events.CreateTopics: topics.decide_create_topics,
     events.DeleteTopics: deletion.decide_delete_topics,

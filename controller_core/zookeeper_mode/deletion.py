@@ -27,7 +27,17 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from controller_core.decisions.topics import check_deletions
-from controller_core.model import Cluster, Deletion, Topic, TopicPartition, changes, events
+from controller_core.model import (
+    Cluster,
+    Deletion,
+    Origin,
+    Topic,
+    TopicPartition,
+    changes,
+    events,
+    zookeeper_changes,
+    zookeeper_events,
+)
 from controller_core.model.columns import unpad
 from controller_core.model.decision import Decision, Send, SendMetadata, SendStopReplica, decision
 from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH
@@ -42,44 +52,46 @@ def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decisi
     The front refuses requests while `delete.topic.enable` is false; here the request was accepted before the setting changed.
     """
     results = check_deletions(cluster, event)
-    if cluster.topic_deletion is changes.TopicDeletion.DISABLED:
+    if cluster.topic_deletion is zookeeper_changes.TopicDeletion.DISABLED:
         return Decision(reply=results)
     queue = tuple(name for name, failure in results.items() if failure is None and name not in cluster.deletions)
-    made = (changes.DeletionQueued(queue, changes.Origin.REQUESTED),) if queue else ()
-    return Decision(made, then=(events.AdvanceDeletions(),), reply=results)
+    made = (zookeeper_changes.DeletionQueued(queue, Origin.REQUESTED),) if queue else ()
+    return Decision(made, then=(zookeeper_events.AdvanceDeletions(),), reply=results)
 
 
-def decide_deletions_read(cluster: Cluster, event: events.DeletionsRead) -> Decision[None]:
+def decide_deletions_read(cluster: Cluster, event: zookeeper_events.DeletionsRead) -> Decision[None]:
     """Accept names that another process queued; remove names without a topic from the queue.
 
     All names are removed while `delete.topic.enable` is false (KafkaController.processTopicDeletion).
     """
-    if cluster.topic_deletion is changes.TopicDeletion.DISABLED:
+    if cluster.topic_deletion is zookeeper_changes.TopicDeletion.DISABLED:
         names = tuple(name for name in event.names if name not in cluster.deletions)
-        return decision(changes.DeletionDequeued(names) if names else None, then=(events.AdvanceDeletions(),))
+        return decision(
+            zookeeper_changes.DeletionDequeued(names) if names else None, then=(zookeeper_events.AdvanceDeletions(),)
+        )
     known = tuple(name for name in event.names if name in cluster.topics and name not in cluster.deletions)
     unknown = tuple(name for name in event.names if name not in cluster.topics)
     return decision(
-        changes.DeletionQueued(known, changes.Origin.OBSERVED) if known else None,
-        changes.DeletionDequeued(unknown) if unknown else None,
-        then=(events.AdvanceDeletions(),),
+        zookeeper_changes.DeletionQueued(known, Origin.OBSERVED) if known else None,
+        zookeeper_changes.DeletionDequeued(unknown) if unknown else None,
+        then=(zookeeper_events.AdvanceDeletions(),),
     )
 
 
-def decide_advance_deletions(cluster: Cluster, event: events.AdvanceDeletions) -> Decision[None]:
+def decide_advance_deletions(cluster: Cluster, event: zookeeper_events.AdvanceDeletions) -> Decision[None]:
     """Advance every queued deletion as far as possible."""
     made: list[changes.Change] = []
     sends: list[Send] = []
     then: list[events.Event] = []
     withdrawn = withdrawn_deletions(cluster)
     if withdrawn:
-        made.append(changes.DeletionDequeued(withdrawn))
+        made.append(zookeeper_changes.DeletionDequeued(withdrawn))
         # Assignments are not repaired while topics are being deleted; they are when topics return to service.
         names = frozenset(withdrawn)
         then += [
             events.RepairPartitions(names),
-            events.ResumeTopics(names),
-            events.RepairAssignments(),
+            zookeeper_events.ResumeTopics(names),
+            zookeeper_events.RepairAssignments(),
             events.AdvanceMoves(names),
         ]
     for name, deletion in cluster.deletions.items():
@@ -88,27 +100,27 @@ def decide_advance_deletions(cluster: Cluster, event: events.AdvanceDeletions) -
         topic = cluster.topics[name]
         if deletion.started:
             if not deletion.waiting:
-                made.append(changes.TopicRemoved(name, changes.Origin.REQUESTED))
+                made.append(changes.TopicRemoved(name, Origin.REQUESTED))
             elif offline := set(deletion.waiting) - cluster.unfenced():
-                made.append(changes.DeletionBlocked(name, f"brokers {sorted(offline)} are offline"))
+                made.append(zookeeper_changes.DeletionBlocked(name, f"brokers {sorted(offline)} are offline"))
         elif deletion.refused and not event.retry:
             continue
         elif reason := _why_blocked(cluster, topic):
             if reason != deletion.blocked:
-                made.append(changes.DeletionBlocked(name, reason))
+                made.append(zookeeper_changes.DeletionBlocked(name, reason))
         else:
             started = _start(cluster, topic)
             made.append(started)
             sends += _deletion_requests(cluster, topic, started)
-            if not started.waiting and events.AdvanceDeletions() not in then:
+            if not started.waiting and zookeeper_events.AdvanceDeletions() not in then:
                 # No broker has a replica, so no response will cause the next check.
-                then.append(events.AdvanceDeletions())
+                then.append(zookeeper_events.AdvanceDeletions())
     return decision(*made, sends=sends, then=then)
 
 
 def _why_blocked(cluster: Cluster, topic: Topic) -> str:
     """Return why a topic cannot be deleted now; empty if it can."""
-    if cluster.topic_deletion is not changes.TopicDeletion.ENABLED:
+    if cluster.topic_deletion is not zookeeper_changes.TopicDeletion.ENABLED:
         return "no broker has reported delete.topic.enable"
     if cluster.is_moving(topic):
         return "a reassignment of the topic is running"
@@ -128,16 +140,16 @@ def _why_blocked(cluster: Cluster, topic: Topic) -> str:
     return ""
 
 
-def _start(cluster: Cluster, topic: Topic) -> changes.DeletionStarted:
+def _start(cluster: Cluster, topic: Topic) -> zookeeper_changes.DeletionStarted:
     waiting: dict[int, list[int]] = {}
     for row in topic.rows.tolist():
         hosts = (*cluster.columns.replicas_of(row), *sorted(cluster.stray_replicas.get(row, ())))
         for broker in without(hosts, (cluster.controller_id,)):
             waiting.setdefault(broker, []).append(int(cluster.columns.partition[row]))
-    return changes.DeletionStarted(topic.name, waiting)
+    return zookeeper_changes.DeletionStarted(topic.name, waiting)
 
 
-def _deletion_requests(cluster: Cluster, topic: Topic, started: changes.DeletionStarted) -> Iterable[Send]:
+def _deletion_requests(cluster: Cluster, topic: Topic, started: zookeeper_changes.DeletionStarted) -> Iterable[Send]:
     """Return the requests of a deletion in Kafka's order: UpdateMetadata to all brokers, then stop and delete to the replicas."""
     yield SendMetadata(tuple(sorted(cluster.unfenced())), topic.rows, deleting=True)
     for delete in (False, True):
@@ -146,7 +158,7 @@ def _deletion_requests(cluster: Cluster, topic: Topic, started: changes.Deletion
             yield SendStopReplica(broker, names, (EPOCH_DURING_DELETE,) * len(names), delete)
 
 
-def decide_stop_replica_answered(cluster: Cluster, event: events.StopReplicaAnswered) -> Decision[None]:
+def decide_stop_replica_answered(cluster: Cluster, event: zookeeper_events.StopReplicaAnswered) -> Decision[None]:
     """Record the replicas that were deleted for deletions and moves, and continue these.
 
     A replica that could not be deleted blocks its topic's deletion until a retry. A move continues: its target is in service, and
@@ -156,26 +168,27 @@ def decide_stop_replica_answered(cluster: Cluster, event: events.StopReplicaAnsw
     then: list[events.Event] = []
     for name, partitions in _by_topic(event.done).items():
         if name in cluster.deletions:
-            made.append(changes.ReplicasDeleted(name, event.broker, partitions))
+            made.append(zookeeper_changes.ReplicasDeleted(name, event.broker, partitions))
     for partition, reason in event.failed.items():
         if partition.topic in cluster.deletions:
             words = f"broker {event.broker} could not delete {partition.topic}-{partition.partition}: {reason}"
-            made.append(changes.DeletionBlocked(partition.topic, words, refused=True))
+            made.append(zookeeper_changes.DeletionBlocked(partition.topic, words, refused=True))
     if made:
-        then.append(events.AdvanceDeletions())
+        then.append(zookeeper_events.AdvanceDeletions())
     replaced = deleted_stale_logs(cluster, event)
     if replaced is not None:
         made.append(replaced)
     moved = [partition for partition in (*event.done, *event.failed) if _answers_a_move(cluster, event, partition)]
     if moved:
         made += [
-            changes.ReplicaRemovalAnswered(partition.topic, partition.partition, event.broker) for partition in moved
+            zookeeper_changes.ReplicaRemovalAnswered(partition.topic, partition.partition, event.broker)
+            for partition in moved
         ]
         then.append(events.AdvanceMoves(frozenset(partition.topic for partition in moved)))
     return decision(*made, then=then)
 
 
-def _answers_a_move(cluster: Cluster, event: events.StopReplicaAnswered, partition: TopicPartition) -> bool:
+def _answers_a_move(cluster: Cluster, event: zookeeper_events.StopReplicaAnswered, partition: TopicPartition) -> bool:
     """Whether a response belongs to the request that the partition's move waits for, and not to an earlier move."""
     row = cluster.row_of(*partition)
     if row is None:
@@ -198,7 +211,7 @@ def withdrawn_deletions(cluster: Cluster) -> tuple[str, ...]:
 
     A deletion that waits for live brokers is not among them: it ends, or is blocked and then withdrawn.
     """
-    if cluster.topic_deletion is not changes.TopicDeletion.DISABLED:
+    if cluster.topic_deletion is not zookeeper_changes.TopicDeletion.DISABLED:
         return ()
     return tuple(name for name, deletion in cluster.deletions.items() if not deletion.started)
 

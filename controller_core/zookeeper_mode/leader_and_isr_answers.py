@@ -17,13 +17,13 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from controller_core.model import Cluster, TopicPartition, changes, events
+from controller_core.model import Cluster, TopicPartition, events, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, SendLeaderAndIsr, decision
 from controller_core.rules.partition_change import raise_epochs
 from controller_core.zookeeper_mode.propagation import leader_and_isr_requests
 
 
-def decide_leader_and_isr_answered(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> Decision[None]:
+def decide_leader_and_isr_answered(cluster: Cluster, event: zookeeper_events.LeaderAndIsrAnswered) -> Decision[None]:
     """Record replicas that went offline, came back or are refused, and repair their partitions."""
     known = cluster.brokers.get(event.broker)
     if known is None or known.epoch != event.broker_epoch:
@@ -36,18 +36,18 @@ def decide_leader_and_isr_answered(cluster: Cluster, event: events.LeaderAndIsrA
     if not topics:
         return decision()
     # The change may block a deletion, or end its block.
-    later = (events.AdvanceDeletions(),) if cluster.deletions else ()
+    later = (zookeeper_events.AdvanceDeletions(),) if cluster.deletions else ()
     made = (
-        [changes.OfflineReplicasObserved(event.broker, offline, online, refused)]
+        [zookeeper_changes.OfflineReplicasObserved(event.broker, offline, online, refused)]
         if offline or online or refused
         else []
     )
     then: list[events.Event] = [events.RepairPartitions(topics), events.AdvanceMoves(topics)]
     for broker in sorted({broker for broker, _ in failed}):
         names = tuple(name for other, name in failed if other == broker)
-        made.append(changes.OfflineReplicasObserved(broker, names, ()))
+        made.append(zookeeper_changes.OfflineReplicasObserved(broker, names, ()))
         # Only after the broker has lost leadership and left the ISR.
-        then.append(events.ReplaceStaleLogs(broker, cluster.brokers[broker].epoch, names))
+        then.append(zookeeper_events.ReplaceStaleLogs(broker, cluster.brokers[broker].epoch, names))
     return decision(*made, sends=query_other_members(cluster, event.broker, refused), then=then, later=later)
 
 
@@ -60,7 +60,7 @@ def _has_replica(cluster: Cluster, broker: int, name: TopicPartition, *, offline
     return is_offline or broker in cluster.refused_at(row) if offline else not is_offline
 
 
-def decide_leader_and_isr_rejected(cluster: Cluster, event: events.LeaderAndIsrRejected) -> Decision[None]:
+def decide_leader_and_isr_rejected(cluster: Cluster, event: zookeeper_events.LeaderAndIsrRejected) -> Decision[None]:
     """Raise the leader epoch of those partitions that the broker still has and that it was not sent with a newer epoch."""
     rows = [
         row
@@ -84,7 +84,7 @@ def _is_to_be_repeated(cluster: Cluster, row: int, broker: int, leader_epoch: in
     )
 
 
-def newly_refused(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> dict[TopicPartition, str]:
+def newly_refused(cluster: Cluster, event: zookeeper_events.LeaderAndIsrAnswered) -> dict[TopicPartition, str]:
     """Return the new refusals that concern the current topics, with their errors."""
     refused: dict[TopicPartition, str] = {}
     for name, error in event.refused.items():
@@ -96,7 +96,9 @@ def newly_refused(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> dict[
     return refused
 
 
-def refused_but_accepted(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> list[tuple[int, TopicPartition]]:
+def refused_but_accepted(
+    cluster: Cluster, event: zookeeper_events.LeaderAndIsrAnswered
+) -> list[tuple[int, TopicPartition]]:
     """Return replicas (broker, partition) that are refused and whose partition this member of the ISR has accepted."""
     found: list[tuple[int, TopicPartition]] = []
     for name in event.accepted:
@@ -129,6 +131,6 @@ def query_other_members(
     return sends
 
 
-def _is_same_topic(cluster: Cluster, event: events.LeaderAndIsrAnswered, name: TopicPartition) -> bool:
+def _is_same_topic(cluster: Cluster, event: zookeeper_events.LeaderAndIsrAnswered, name: TopicPartition) -> bool:
     """Whether a response concerns the current topic, and not an earlier one of that name."""
     return cluster.topics[name.topic].topic_id == event.topic_ids.get(name.topic)

@@ -23,20 +23,33 @@ from collections.abc import Mapping
 
 from controller_core.decisions.leader_elections import decide_elect_leaders
 from controller_core.decisions.reassignment import decide_alter_reassignments
-from controller_core.model import Cluster, Replicas, TopicPartition, changes, events
+from controller_core.model import (
+    Cluster,
+    Origin,
+    Replicas,
+    TopicPartition,
+    changes,
+    events,
+    zookeeper_changes,
+    zookeeper_events,
+)
 from controller_core.model.decision import Decision, decision
 from kafka_wire.errors import ErrorCode, Failure
 
 
-def decide_reassignment_requests_read(cluster: Cluster, event: events.ReassignmentRequestsRead) -> Decision[None]:
+def decide_reassignment_requests_read(
+    cluster: Cluster, event: zookeeper_events.ReassignmentRequestsRead
+) -> Decision[None]:
     """Start the moves of new requests."""
     started = decide_alter_reassignments(cluster, events.AlterReassignments(_new_requests(cluster, event.targets)))
     # The review removes requests from the list, on the version that was read.
     moves = (change for change in started.changes if isinstance(change, changes.MovesStarted))
-    return decision(*moves, then=(*started.then, events.ReviewReassignmentRequests(event)))
+    return decision(*moves, then=(*started.then, zookeeper_events.ReviewReassignmentRequests(event)))
 
 
-def decide_review_reassignment_requests(cluster: Cluster, event: events.ReviewReassignmentRequests) -> Decision[None]:
+def decide_review_reassignment_requests(
+    cluster: Cluster, event: zookeeper_events.ReviewReassignmentRequests
+) -> Decision[None]:
     """Keep requests with a running move in the list, and remove all others."""
     targets = cluster.reassignment_requests if event.found is None else event.found.targets
     # A list that exists and is empty is deleted; the known one exists while it has requests.
@@ -54,8 +67,8 @@ def decide_review_reassignment_requests(cluster: Cluster, event: events.ReviewRe
     ):
         # An existing list that was read is observed even if it is known: another process may have written it again.
         return decision()
-    origin = changes.Origin.REQUESTED if is_to_be_written else changes.Origin.OBSERVED
-    return decision(changes.PendingReassignmentRequestsChanged(running, origin, refused))
+    origin = Origin.REQUESTED if is_to_be_written else Origin.OBSERVED
+    return decision(zookeeper_changes.PendingReassignmentRequestsChanged(running, origin, refused))
 
 
 def _new_requests(
@@ -69,13 +82,13 @@ def _new_requests(
     }
 
 
-def decide_election_requests_read(cluster: Cluster, event: events.ElectionRequestsRead) -> Decision[None]:
+def decide_election_requests_read(cluster: Cluster, event: zookeeper_events.ElectionRequestsRead) -> Decision[None]:
     """Elect the requested preferred leaders where possible."""
     elected = decide_elect_leaders(cluster, events.ElectLeaders(event.partitions))
-    return decision(*elected.changes, then=(events.RemoveElectionRequests(event),))
+    return decision(*elected.changes, then=(zookeeper_events.RemoveElectionRequests(event),))
 
 
-def decide_remove_election_requests(cluster: Cluster, event: events.RemoveElectionRequests) -> Decision[None]:
+def decide_remove_election_requests(cluster: Cluster, event: zookeeper_events.RemoveElectionRequests) -> Decision[None]:
     """Delete the requests, and report the partitions that failed."""
     results = decide_elect_leaders(cluster, events.ElectLeaders(event.found.partitions)).reply or {}
     failed: dict[TopicPartition, Failure] = {
@@ -83,4 +96,4 @@ def decide_remove_election_requests(cluster: Cluster, event: events.RemoveElecti
         for partition, failure in results.items()
         if failure is not None and failure.code is not ErrorCode.ELECTION_NOT_NEEDED
     }
-    return decision(changes.ElectionRequestsProcessed(failed))
+    return decision(zookeeper_changes.ElectionRequestsProcessed(failed))

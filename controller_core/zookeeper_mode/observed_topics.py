@@ -21,15 +21,15 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from controller_core.model import Cluster, Move, Replicas, changes, events
+from controller_core.model import Cluster, Move, Origin, Replicas, changes, events, zookeeper_changes, zookeeper_events
 from controller_core.model.columns import pad
 from controller_core.model.decision import Decision, decision
 from controller_core.model.move import plan_move, without
 
 
-def decide_topics_read(cluster: Cluster, event: events.TopicsRead) -> Decision[None]:
+def decide_topics_read(cluster: Cluster, event: zookeeper_events.TopicsRead) -> Decision[None]:
     """Remove topics that no longer exist, and add new ones; a name in both lists is another topic of that name."""
-    removed = [changes.TopicRemoved(name, changes.Origin.OBSERVED) for name in event.removed if name in cluster.topics]
+    removed = [changes.TopicRemoved(name, Origin.OBSERVED) for name in event.removed if name in cluster.topics]
     known = cluster.topics.keys() - set(event.removed)
     added = [build_topic_added(cluster, record) for record in event.added if record.name not in known]
     then: list[events.Event] = []
@@ -37,7 +37,7 @@ def decide_topics_read(cluster: Cluster, event: events.TopicsRead) -> Decision[N
         names = frozenset(change.name for change in added)
         then = [events.RepairPartitions(names), events.AdvanceMoves(names)]
     if removed and cluster.deletions:
-        then.append(events.AdvanceDeletions())
+        then.append(zookeeper_events.AdvanceDeletions())
     return decision(*removed, *added, then=then)
 
 
@@ -69,7 +69,9 @@ def _has_records(cluster: Cluster, row: int) -> bool:
     return cluster.controller_id in cluster.columns.isr_of(row)
 
 
-def build_topic_added(cluster: Cluster, record: events.TopicRecord, *, repaired: bool = True) -> changes.TopicAdded:
+def build_topic_added(
+    cluster: Cluster, record: zookeeper_events.StoredTopic, *, repaired: bool = True
+) -> changes.TopicAdded:
     """Return the change that adds a topic as found, without the controller's id in its assignment unless `repaired` is false."""
     replicas = (
         repair(record.replicas, cluster.controller_id, tuple(sorted(cluster.may_lead())))
@@ -89,7 +91,7 @@ def build_topic_added(cluster: Cluster, record: events.TopicRecord, *, repaired:
         topic_id,
         np.array(names, dtype=np.int32),
         pad([replicas[partition] for partition in names]),
-        changes.Origin.OBSERVED if is_as_written else changes.Origin.REPAIRED,
+        Origin.OBSERVED if is_as_written else Origin.REPAIRED,
         moves,
         record.configs,
     )
@@ -115,14 +117,14 @@ def repair(assignment: Mapping[int, Replicas], controller_id: int, live: Replica
     return repaired
 
 
-def decide_topics_changed(cluster: Cluster, event: events.TopicsChanged) -> Decision[None]:
+def decide_topics_changed(cluster: Cluster, event: zookeeper_events.TopicsChanged) -> Decision[None]:
     """Apply assignments as they are written, or restore the known ones of topics that are queued for deletion.
 
     The store drops the changes of records that are not newer than the known state (`znode_versions`), such as those that an earlier
     decision about this event has applied.
     """
     made: list[changes.Change] = []
-    replaced: list[events.TopicRecord] = []
+    replaced: list[zookeeper_events.StoredTopic] = []
     for record in event.topics:
         topic = cluster.topics.get(record.name)
         if topic is None:
@@ -130,26 +132,28 @@ def decide_topics_changed(cluster: Cluster, event: events.TopicsChanged) -> Deci
         if None not in {topic.topic_id, record.topic_id} and topic.topic_id != record.topic_id:
             replaced.append(record)
         elif record.name in cluster.deletions and _adds_partitions(cluster, record):
-            made.append(changes.AssignmentRestored(record.name))
+            made.append(zookeeper_changes.AssignmentRestored(record.name))
         else:
             made.append(build_topic_observed(record))
-    observed = frozenset(change.name for change in made if isinstance(change, changes.TopicObserved))
+    observed = frozenset(change.name for change in made if isinstance(change, zookeeper_changes.TopicObserved))
     then: list[events.Event] = (
-        [events.RepairPartitions(observed), events.RepairAssignments(), events.AdvanceMoves(observed)]
+        [events.RepairPartitions(observed), zookeeper_events.RepairAssignments(), events.AdvanceMoves(observed)]
         if observed
         else []
     )
     if replaced:
-        then.append(events.TopicsRead(tuple(replaced), tuple(record.name for record in replaced)))
+        then.append(zookeeper_events.TopicsRead(tuple(replaced), tuple(record.name for record in replaced)))
     return decision(*made, then=then)
 
 
-def build_topic_observed(record: events.TopicRecord) -> changes.TopicObserved:
+def build_topic_observed(record: zookeeper_events.StoredTopic) -> zookeeper_changes.TopicObserved:
     """Return the change that applies the written assignment of a known topic."""
-    return changes.TopicObserved(record.name, record.replicas, record.adding, record.removing, record.topic_id)
+    return zookeeper_changes.TopicObserved(
+        record.name, record.replicas, record.adding, record.removing, record.topic_id
+    )
 
 
-def _adds_partitions(cluster: Cluster, record: events.TopicRecord) -> bool:
+def _adds_partitions(cluster: Cluster, record: zookeeper_events.StoredTopic) -> bool:
     return any(cluster.row_of(record.name, partition) is None for partition in record.replicas)
 
 
@@ -162,9 +166,9 @@ def topics_without_id(cluster: Cluster) -> Iterator[str]:
     )
 
 
-def decide_assign_topic_ids(cluster: Cluster, event: events.AssignTopicIds) -> Decision[None]:
+def decide_assign_topic_ids(cluster: Cluster, event: zookeeper_events.AssignTopicIds) -> Decision[None]:
     """Assign the generated ids, except to topics that have an id or are queued for deletion."""
     missing = frozenset(topics_without_id(cluster))
     return decision(
-        *(changes.TopicIdAssigned(name, topic_id) for name, topic_id in event.ids.items() if name in missing)
+        *(zookeeper_changes.TopicIdAssigned(name, topic_id) for name, topic_id in event.ids.items() if name in missing)
     )

@@ -14,18 +14,27 @@ from collections.abc import Container, Iterable, Iterator
 import numpy as np
 
 from controller_core.decisions.transition import apply
-from controller_core.model import NO_EPOCH, BoolArray, Cluster, IntArray, MoveStage, TopicPartition, changes
+from controller_core.model import (
+    NO_EPOCH,
+    BoolArray,
+    Cluster,
+    IntArray,
+    MoveStage,
+    TopicPartition,
+    changes,
+    zookeeper_changes,
+)
 from controller_core.model.columns import any_of
 from controller_core.model.decision import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
 
 
 def apply_and_build_requests(cluster: Cluster, change: changes.Change) -> tuple[Send, ...]:
     """Apply a committed change and return the requests that follow from it."""
-    if isinstance(change, changes.StatesObserved):
+    if isinstance(change, zookeeper_changes.StatesObserved):
         return _apply_observed_states(cluster, change)
-    if isinstance(change, changes.OfflineReplicasObserved):
+    if isinstance(change, zookeeper_changes.OfflineReplicasObserved):
         return _apply_offline_replicas(cluster, change)
-    if isinstance(change, changes.TopicIdAssigned | changes.TopicObserved):
+    if isinstance(change, zookeeper_changes.TopicIdAssigned | zookeeper_changes.TopicObserved):
         return _apply_topic_id(cluster, change)
     if not isinstance(change, changes.PartitionStates):
         apply(cluster, change)
@@ -38,7 +47,7 @@ def apply_and_build_requests(cluster: Cluster, change: changes.Change) -> tuple[
     return (*sends, *stop_removed_replicas(cluster, change.rows.tolist(), cluster.unfenced()))
 
 
-def _apply_observed_states(cluster: Cluster, change: changes.StatesObserved) -> tuple[Send, ...]:
+def _apply_observed_states(cluster: Cluster, change: zookeeper_changes.StatesObserved) -> tuple[Send, ...]:
     """Apply states as found written, and send those that differ from the known ones.
 
     They may be this controller's own writes whose results were lost with the connection. No other process sends them then, and once
@@ -62,12 +71,14 @@ def _apply_observed_states(cluster: Cluster, change: changes.StatesObserved) -> 
     )
 
 
-def _apply_topic_id(cluster: Cluster, change: changes.TopicIdAssigned | changes.TopicObserved) -> tuple[Send, ...]:
+def _apply_topic_id(
+    cluster: Cluster, change: zookeeper_changes.TopicIdAssigned | zookeeper_changes.TopicObserved
+) -> tuple[Send, ...]:
     """Apply a change of a topic, and send the topic's id to brokers if it had none before.
 
     Brokers accept the id from a LeaderAndIsr with the leader epoch that they know (ReplicaManager.becomeLeaderOrFollower).
     """
-    topic = cluster.topics[change.topic if isinstance(change, changes.TopicIdAssigned) else change.name]
+    topic = cluster.topics[change.topic if isinstance(change, zookeeper_changes.TopicIdAssigned) else change.name]
     had_id = topic.topic_id is not None
     apply(cluster, change)
     if had_id or topic.topic_id is None:
@@ -78,7 +89,7 @@ def _apply_topic_id(cluster: Cluster, change: changes.TopicIdAssigned | changes.
     )
 
 
-def _apply_offline_replicas(cluster: Cluster, change: changes.OfflineReplicasObserved) -> tuple[Send, ...]:
+def _apply_offline_replicas(cluster: Cluster, change: zookeeper_changes.OfflineReplicasObserved) -> tuple[Send, ...]:
     """Apply offline and refused replicas, and send the partitions to all brokers even if no leader or ISR changes.
 
     After a takeover these replicas may already be out of both, and brokers got all partitions as if every replica were online.

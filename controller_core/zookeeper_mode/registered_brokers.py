@@ -18,15 +18,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from controller_core.model import NO_EPOCH, Cluster, changes, events
+from controller_core.model import NO_EPOCH, Cluster, events, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, Send, SendMetadata, decision
 from controller_core.zookeeper_mode import propagation
 
 CHECK_EVERYTHING: tuple[events.Event, ...] = (
     events.RepairPartitions(),
-    events.RepairAssignments(),
+    zookeeper_events.RepairAssignments(),
     events.AdvanceMoves(),
-    events.AdvanceDeletions(retry=True),
+    zookeeper_events.AdvanceDeletions(retry=True),
 )
 """Checks after a takeover, or after a broker was added. Elections come first: moves and deletions need leaders."""
 
@@ -41,7 +41,7 @@ def decide_activated(cluster: Cluster) -> Decision[None]:
     return decision(sends=sends if brokers else (), then=CHECK_EVERYTHING)
 
 
-def decide_brokers_read(cluster: Cluster, event: events.BrokersRead) -> Decision[None]:
+def decide_brokers_read(cluster: Cluster, event: zookeeper_events.BrokersRead) -> Decision[None]:
     """Remove the brokers that left or restarted; if there are none, add the new ones."""
     read = {broker.id: broker for broker in event.brokers}
     removed = {
@@ -56,7 +56,7 @@ def decide_brokers_read(cluster: Cluster, event: events.BrokersRead) -> Decision
     unreachable = {broker.id: broker for broker in event.unreachable}
     is_same = all(read[broker_id] == known for broker_id, known in cluster.brokers.items())
     if not added and is_same and unreachable == cluster.unreachable:
-        return decision(then=(events.AdvanceMoves(), events.AdvanceDeletions()))
+        return decision(then=(events.AdvanceMoves(), zookeeper_events.AdvanceDeletions()))
     sends: list[Send] = [_live_brokers_request(staying)]
     if added:
         stops = propagation.stop_stray_replicas(cluster, added)
@@ -65,20 +65,20 @@ def decide_brokers_read(cluster: Cluster, event: events.BrokersRead) -> Decision
             *_leader_and_isr_for_hosted(cluster, added),
             *stops,
         ]
-    observed = changes.BrokersObserved(event.brokers, event.unreachable)
+    observed = zookeeper_changes.BrokersObserved(event.brokers, event.unreachable)
     return decision(observed, sends=sends, then=CHECK_EVERYTHING)
 
 
-def _remove_brokers(cluster: Cluster, removed: set[int], event: events.BrokersRead) -> Decision[None]:
+def _remove_brokers(cluster: Cluster, removed: set[int], event: zookeeper_events.BrokersRead) -> Decision[None]:
     """Remove brokers. Those that restarted get unanswered requests to delete replicas again when they are added."""
     staying = tuple(broker for broker in cluster.brokers.values() if broker.id not in removed)
     deletions = [
-        changes.DeletionBlocked(name, f"brokers {sorted(removed)} are offline")
+        zookeeper_changes.DeletionBlocked(name, f"brokers {sorted(removed)} are offline")
         for name, deletion in cluster.deletions.items()
         if not removed.isdisjoint(deletion.waiting)
     ]
     live_brokers = _live_brokers_request(tuple(sorted(broker.id for broker in staying)))
-    observed = changes.BrokersObserved(staying, event.unreachable)
+    observed = zookeeper_changes.BrokersObserved(staying, event.unreachable)
     return decision(observed, *deletions, sends=[live_brokers], then=(events.RepairPartitions(), event))
 
 
@@ -94,17 +94,17 @@ def _leader_and_isr_for_hosted(cluster: Cluster, brokers: tuple[int, ...]) -> It
     return propagation.leader_and_isr_requests(cluster, brokers, with_state)
 
 
-def decide_isr_changes_read(cluster: Cluster, event: events.IsrChangesRead) -> Decision[None]:
+def decide_isr_changes_read(cluster: Cluster, event: zookeeper_events.IsrChangesRead) -> Decision[None]:
     """Apply the states that brokers wrote, and advance the moves that may have waited for them."""
     rows = [] if event.states is None else event.states.rows.tolist()
     moving = frozenset(cluster.topic_at(row).name for row in rows if row in cluster.moves)
     then = (events.AdvanceMoves(moving),) if moving else ()
-    return decision(event.states, changes.NotificationsProcessed(event.notifications), then=then)
+    return decision(event.states, zookeeper_changes.NotificationsProcessed(event.notifications), then=then)
 
 
-def decide_log_dirs_failed(cluster: Cluster, event: events.LogDirsFailed) -> Decision[None]:
+def decide_log_dirs_failed(cluster: Cluster, event: zookeeper_events.LogDirsFailed) -> Decision[None]:
     """Send brokers all partitions that they lead or follow, with the epochs that they know; they report lost replicas."""
     live = tuple(sorted(set(event.brokers).intersection(cluster.unfenced())))
     return decision(
-        changes.NotificationsProcessed(event.notifications), sends=_leader_and_isr_for_hosted(cluster, live)
+        zookeeper_changes.NotificationsProcessed(event.notifications), sends=_leader_and_isr_for_hosted(cluster, live)
     )

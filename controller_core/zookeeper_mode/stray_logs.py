@@ -17,7 +17,7 @@ docs/adr/0014 and 0015 explain why these are safe. `shell.log_survey` lists the 
 from collections.abc import Iterable
 from enum import Enum
 
-from controller_core.model import Cluster, TopicPartition, changes, events
+from controller_core.model import Cluster, TopicPartition, changes, events, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, Send, SendStopReplica, decision
 from controller_core.model.ids import EPOCH_DURING_DELETE
 from controller_core.rules.partition_change import raise_epochs
@@ -42,7 +42,7 @@ class LogKind(Enum):
     """Of an unknown topic or partition: the log may still be needed."""
 
 
-def decide_replace_stale_logs(cluster: Cluster, event: events.ReplaceStaleLogs) -> Decision[None]:
+def decide_replace_stale_logs(cluster: Cluster, event: zookeeper_events.ReplaceStaleLogs) -> Decision[None]:
     """Delete logs of earlier topics that prevent replicas; if that is not safe, the replica stays refused."""
     if not _is_registered(cluster, event.broker, event.broker_epoch):
         return decision()
@@ -69,7 +69,7 @@ def _is_replaceable(cluster: Cluster, broker: int, name: TopicPartition) -> bool
     )
 
 
-def deleted_stale_logs(cluster: Cluster, event: events.StopReplicaAnswered) -> changes.PartitionStates | None:
+def deleted_stale_logs(cluster: Cluster, event: zookeeper_events.StopReplicaAnswered) -> changes.PartitionStates | None:
     """Raise the leader epoch of partitions whose replica a broker refused and whose old log it has now deleted."""
     if not cluster.refused_replicas:
         return None
@@ -101,7 +101,7 @@ def classify_log(cluster: Cluster, broker: int, name: TopicPartition) -> LogKind
     return LogKind.UNASSIGNED if is_healthy else LogKind.UNASSIGNED_UNHEALTHY
 
 
-def decide_stray_logs_found(cluster: Cluster, event: events.StrayLogsFound) -> Decision[None]:
+def decide_stray_logs_found(cluster: Cluster, event: zookeeper_events.StrayLogsFound) -> Decision[None]:
     """Delete stray logs of a broker, classified again by the current state."""
     if not _is_registered(cluster, event.broker, event.broker_epoch):
         return decision()
@@ -114,7 +114,7 @@ def decide_stray_logs_found(cluster: Cluster, event: events.StrayLogsFound) -> D
         elif kind is LogKind.DELETED_TOPIC:
             deleted.append((name, EPOCH_DURING_DELETE))
     names = tuple(name for name, _ in unassigned)
-    observed = changes.StrayReplicasObserved(event.broker, names) if names else None
+    observed = zookeeper_changes.StrayReplicasObserved(event.broker, names) if names else None
     return decision(observed, sends=_delete(event.broker, [*unassigned, *deleted]))
 
 
@@ -126,7 +126,7 @@ def decide_unregister_broker(cluster: Cluster, event: events.UnregisterBroker) -
     if not any(event.broker in brokers for brokers in cluster.stray_replicas.values()):
         words = f"Broker {event.broker} is not registered, and no stray replica on it is known."
         return Decision(reply=Failure(ErrorCode.BROKER_ID_NOT_REGISTERED, words))
-    return Decision((changes.BrokerUnregistered(event.broker),), then=(events.AdvanceDeletions(),))
+    return Decision((changes.BrokerUnregistered(event.broker),), then=(zookeeper_events.AdvanceDeletions(),))
 
 
 def _is_registered(cluster: Cluster, broker: int, epoch: int) -> bool:

@@ -14,7 +14,7 @@ Partition states are not in the table: their version is the partition epoch, whi
 
 from collections.abc import Mapping
 
-from controller_core.model import changes, events
+from controller_core.model import Origin, changes, events, zookeeper_changes, zookeeper_events
 
 NO_ZNODE = -1
 """Version in place of a znode that does not exist."""
@@ -26,12 +26,14 @@ Versions = Mapping[str, int]
 def versions_read(event: events.Event) -> Versions:
     """Return the versions of the znodes that an event was read from."""
     match event:
-        case events.TopicsRead(added=records) | events.TopicsChanged(topics=records):
+        case zookeeper_events.TopicsRead(added=records) | zookeeper_events.TopicsChanged(topics=records):
             return {record.name: record.version for record in records}
-        case events.ReviewReassignmentRequests(found=events.ReassignmentRequestsRead(version=version)):
-            return {events.REASSIGNMENT_REQUESTS: version}
-        case events.RemoveElectionRequests(found=found):
-            return {events.ELECTION_REQUESTS: found.version}
+        case zookeeper_events.ReviewReassignmentRequests(
+            found=zookeeper_events.ReassignmentRequestsRead(version=version)
+        ):
+            return {zookeeper_events.REASSIGNMENT_REQUESTS: version}
+        case zookeeper_events.RemoveElectionRequests(found=found):
+            return {zookeeper_events.ELECTION_REQUESTS: found.version}
         case _:
             return {}
 
@@ -53,26 +55,26 @@ class ZnodeVersions:
         not known: a write without a version would overwrite anything.
         """
         match change:
-            case changes.TopicAdded(origin=changes.Origin.REQUESTED):
+            case changes.TopicAdded(origin=Origin.REQUESTED):
                 return NO_ZNODE
             case (
                 changes.TopicAdded(name=topic)
-                | changes.TopicObserved(name=topic)
-                | changes.AssignmentRestored(topic=topic)
+                | zookeeper_changes.TopicObserved(name=topic)
+                | zookeeper_changes.AssignmentRestored(topic=topic)
             ):
                 return read[topic]
             case (
                 changes.PartitionsAdded(topic=topic)
-                | changes.TopicIdAssigned(topic=topic)
+                | zookeeper_changes.TopicIdAssigned(topic=topic)
                 | changes.MovesStarted(topic=topic)
                 | changes.MovesFinished(topic=topic)
             ):
                 return self._known[topic]
-            case changes.PendingReassignmentRequestsChanged():
-                path = events.REASSIGNMENT_REQUESTS
+            case zookeeper_changes.PendingReassignmentRequestsChanged():
+                path = zookeeper_events.REASSIGNMENT_REQUESTS
                 return read[path] if path in read else self._known[path]
-            case changes.ElectionRequestsProcessed():
-                return read[events.ELECTION_REQUESTS]
+            case zookeeper_changes.ElectionRequestsProcessed():
+                return read[zookeeper_events.ELECTION_REQUESTS]
             case changes.ProducerIdsAllocated():
                 return self.known(events.PRODUCER_IDS)
             case changes.ProducerIdsObserved():
@@ -83,7 +85,7 @@ class ZnodeVersions:
     def is_stale(self, change: changes.Change, expected: int) -> bool:
         """Whether a change follows from a topic's znode that was read before the known version was written or read."""
         match change:
-            case changes.TopicObserved(name=topic) | changes.AssignmentRestored(topic=topic):
+            case zookeeper_changes.TopicObserved(name=topic) | zookeeper_changes.AssignmentRestored(topic=topic):
                 return expected <= self.known(topic)
             case _:
                 return False
@@ -92,25 +94,25 @@ class ZnodeVersions:
         """Note the version after an applied change, which was valid for the version `expected`."""
         match change:
             case changes.TopicAdded(name=topic, origin=origin):
-                self._known[topic] = expected + (origin is not changes.Origin.OBSERVED)
-            case changes.TopicObserved(name=topic):
+                self._known[topic] = expected + (origin is not Origin.OBSERVED)
+            case zookeeper_changes.TopicObserved(name=topic):
                 self._known[topic] = expected
             case (
                 changes.PartitionsAdded(topic=topic)
-                | changes.TopicIdAssigned(topic=topic)
-                | changes.AssignmentRestored(topic=topic)
+                | zookeeper_changes.TopicIdAssigned(topic=topic)
+                | zookeeper_changes.AssignmentRestored(topic=topic)
                 | changes.MovesStarted(topic=topic)
                 | changes.MovesFinished(topic=topic)
             ):
                 self._known[topic] = expected + 1
             case changes.TopicRemoved(topic=topic):
                 self._known.pop(topic, None)
-            case changes.PendingReassignmentRequestsChanged(targets=targets, origin=origin):
+            case zookeeper_changes.PendingReassignmentRequestsChanged(targets=targets, origin=origin):
                 if targets:
-                    is_written = origin is changes.Origin.REQUESTED
-                    self._known[events.REASSIGNMENT_REQUESTS] = expected + is_written
+                    is_written = origin is Origin.REQUESTED
+                    self._known[zookeeper_events.REASSIGNMENT_REQUESTS] = expected + is_written
                 else:  # The znode is deleted with the last request.
-                    self._known.pop(events.REASSIGNMENT_REQUESTS, None)
+                    self._known.pop(zookeeper_events.REASSIGNMENT_REQUESTS, None)
             case changes.ProducerIdsAllocated():
                 self._known[events.PRODUCER_IDS] = expected + 1
             case changes.ProducerIdsObserved():

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
-from controller_core.model.changes import BrokersObserved
 from controller_core.model.cluster import Cluster
+from controller_core.model.zookeeper_changes import BrokersObserved
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.process import Probes
 from controller_core.views import debug_state as debug_state_module

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from controller_core.model import Cluster, TopicPartition, events
+from controller_core.model import Cluster, TopicPartition, zookeeper_events
 from controller_core.shell.brokers.requests import StatesBody, stopped_partitions
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -52,7 +52,7 @@ class Interpretation:
     """The controller's conclusions from an answer."""
 
     status: AnswerStatus
-    event: events.StopReplicaAnswered | None = None
+    event: zookeeper_events.StopReplicaAnswered | None = None
     failed: tuple[tuple[TopicPartition, str], ...] = ()
     """Partitions that the broker could not host, with the error's name."""
 
@@ -69,7 +69,7 @@ def interpret_answer(broker: int, key: ApiKey, request: Body | StatesBody, answe
 
 def replicas_answered(
     broker: int, request: StatesBody, answer: Body, cluster: Cluster, failed: Sequence[tuple[TopicPartition, str]]
-) -> events.LeaderAndIsrAnswered | None:
+) -> zookeeper_events.LeaderAndIsrAnswered | None:
     """Return which replicas an answer to LeaderAndIsr reports as offline (failed log directory, refused), and which no longer are.
 
     None if nothing has changed. A partition error STALE_CONTROLLER_EPOCH is ignored, as in Kafka.
@@ -91,7 +91,7 @@ def replicas_answered(
         return None
     ids = {name: topic_id for topic_id, name in request.topic_names.items()} if refused or accepted else {}
     topic_ids = {name.topic: ids[name.topic] for name in (*refused, *accepted) if name.topic in ids}
-    return events.LeaderAndIsrAnswered(
+    return zookeeper_events.LeaderAndIsrAnswered(
         broker, request.head["broker_epoch"], offline, online, refused, topic_ids, accepted
     )
 
@@ -110,19 +110,23 @@ def _status(code: int) -> AnswerStatus:
             return AnswerStatus.FAILED
 
 
-def _stopped(broker: int, request: Body, answer: Body, status: AnswerStatus) -> events.StopReplicaAnswered | None:
+def _stopped(
+    broker: int, request: Body, answer: Body, status: AnswerStatus
+) -> zookeeper_events.StopReplicaAnswered | None:
     asked = stopped_partitions(request)
     if not asked or status in {AnswerStatus.STALE_CONTROLLER, AnswerStatus.STALE_BROKER, AnswerStatus.UNAUTHORIZED}:
         return None
     if status is AnswerStatus.FAILED:
-        return events.StopReplicaAnswered(broker, (), dict.fromkeys(asked, error_name(answer["error_code"])), asked)
+        return zookeeper_events.StopReplicaAnswered(
+            broker, (), dict.fromkeys(asked, error_name(answer["error_code"])), asked
+        )
     codes = {
         TopicPartition(error["topic_name"], error["partition_index"]): error["error_code"]
         for error in answer["partition_errors"]
     }
     done = tuple(partition for partition in asked if codes.get(partition, ErrorCode.NONE) in DELETED)
     failed = {partition: error_name(codes[partition]) for partition in asked if partition not in set(done)}
-    return events.StopReplicaAnswered(broker, done, failed, asked)
+    return zookeeper_events.StopReplicaAnswered(broker, done, failed, asked)
 
 
 def _partition_failures(request: StatesBody, answer: Body) -> list[tuple[TopicPartition, str]]:
@@ -157,7 +161,7 @@ class Retry:
     """Partitions to be sent again in one request."""
 
     pause_s: float
-    event: events.LeaderAndIsrRejected
+    event: zookeeper_events.LeaderAndIsrRejected
 
 
 class RefusedPartitions:
@@ -170,13 +174,15 @@ class RefusedPartitions:
     def retries(self, broker: int, leader_epochs: Mapping[TopicPartition, int]) -> Iterator[Retry]:
         """Record a refused request; returns the requests to be sent again, each with its pause."""
         if len(leader_epochs) == 1:
-            yield Retry(self._pause_s(broker, *leader_epochs), events.LeaderAndIsrRejected(broker, leader_epochs))
+            yield Retry(
+                self._pause_s(broker, *leader_epochs), zookeeper_events.LeaderAndIsrRejected(broker, leader_epochs)
+            )
             return
         sent = list(leader_epochs.items())
         middle = len(sent) // 2
         for half in (sent[:middle], sent[middle:]):
             if half:
-                yield Retry(PAUSE_S, events.LeaderAndIsrRejected(broker, dict(half)))
+                yield Retry(PAUSE_S, zookeeper_events.LeaderAndIsrRejected(broker, dict(half)))
 
     def has_any(self, broker: int) -> bool:
         """Return whether a broker refuses any partition in a request of its own."""

@@ -5,7 +5,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable
 
-from controller_core.model import Broker, Cluster, Endpoint, TopicPartition, events
+from controller_core.model import Broker, Cluster, Endpoint, TopicPartition, zookeeper_events
 from controller_core.model.decision import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
 from controller_core.shell.brokers import answers, requests
 from controller_core.shell.brokers.channel import Channel, Request
@@ -31,7 +31,7 @@ class Channels:
         own: requests.OwnAddress,
         *,
         mode: Mode,
-        answered: Callable[[events.StopReplicaAnswered | events.LeaderAndIsrAnswered], None],
+        answered: Callable[[zookeeper_events.StopReplicaAnswered | zookeeper_events.LeaderAndIsrAnswered], None],
         refused: Callable[[answers.Retry], None],
         deposed: Callable[[], None],
         pace: Pace,

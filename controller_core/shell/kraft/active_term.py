@@ -23,7 +23,7 @@ from controller_core.metadata.partition_changes import MESSAGE as PARTITION_CHAN
 from controller_core.metadata.payloads import Part, Payload, payloads
 from controller_core.metadata.record_decision import RecordDecision
 from controller_core.metadata.replayed_records import replay_records
-from controller_core.model import Cluster, broker_events, changes, events
+from controller_core.model import Cluster, changes, events, quorum_changes, quorum_events
 from controller_core.model.decision import Decision
 from controller_core.quorum.ready import AppendResult
 from controller_core.quorum_mode.decide import decide
@@ -52,7 +52,7 @@ ATOMIC = (
     events.CreatePartitions,
     events.CreateTopics,
     events.DeleteTopics,
-    broker_events.ChangeConfigs,
+    quorum_events.ChangeConfigs,
 )
 """Requests whose changes are in the log whole or not at all, as in Kafka (ControllerResult.atomicOf)."""
 
@@ -198,14 +198,14 @@ class ActiveTerm:
     def _completed(self, event: events.Event) -> events.Event:
         """Return an event with what is known only when it is decided: the end of the log, and whether a session is valid."""
         match event:
-            case broker_events.RegisterBroker(broker=broker):
+            case quorum_events.RegisterBroker(broker=broker):
                 known, now_ms = self.cluster.brokers.get(broker), self._quorum.now_ms
                 is_valid = known is not None and self.sessions.is_valid(broker, known.epoch, now_ms)
                 quorum = self._quorum
                 return replace(
                     event, log_end=quorum.end_offset, session_is_valid=is_valid, kraft_version=quorum.kraft_version
                 )
-            case broker_events.NoteShutdownOffset():
+            case quorum_events.NoteShutdownOffset():
                 return replace(event, log_end=self._quorum.end_offset)
             case _:
                 return event
@@ -224,11 +224,11 @@ class ActiveTerm:
     def _end_session(self, change: changes.Change) -> None:
         """End the session of an incarnation that is fenced, replaced or unregistered, before the change is applied."""
         match change:
-            case changes.BrokerChanged(broker=broker, broker_epoch=epoch, fenced=True):
+            case quorum_changes.BrokerChanged(broker=broker, broker_epoch=epoch, fenced=True):
                 self.sessions.end(broker, epoch)
             case changes.BrokerUnregistered(broker=broker, broker_epoch=epoch):
                 self.sessions.end(broker, epoch)
-            case changes.BrokerRegistered(broker=registered):
+            case quorum_changes.BrokerRegistered(broker=registered):
                 known = self.cluster.brokers.get(registered.id)
                 if known is not None and known.epoch != registered.epoch:
                     self.sessions.end(known.id, known.epoch)

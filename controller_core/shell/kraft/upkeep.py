@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from controller_core.metadata.record_decision import RecordDecision
-from controller_core.model import broker_events, events
+from controller_core.model import events, quorum_events
 from controller_core.shell.active import OverloadedError, TermEndedError
 from controller_core.shell.kraft.controller import KRaftController
 from controller_core.shell.quorum.settings import ControllerSettings
@@ -43,7 +43,7 @@ class Upkeep:
         settings = self._settings
         self._start("sessions", self._expire_sessions())
         # The term before may have ended in the middle of a broker's return.
-        self._start("waiting leaders", self._controller.attempt(broker_events.ElectWaitingLeaders()))
+        self._start("waiting leaders", self._controller.attempt(quorum_events.ElectWaitingLeaders()))
         if self._max_idle_interval_ms:
             self._start("idle interval", _every(self._max_idle_interval_ms, self._write_no_op))
         self._start("unclean elections", _every(settings.unclean_leader_election_interval_ms, self._elect_uncleanly))
@@ -78,7 +78,7 @@ class Upkeep:
             return
         for broker, epoch in self._controller.sessions.expired(now_ms):
             self._controller.metrics.timed_out()
-            await self._controller.attempt(broker_events.FenceBroker(broker, epoch))
+            await self._controller.attempt(quorum_events.FenceBroker(broker, epoch))
 
     @property
     def _session_check_ms(self) -> int:
@@ -93,7 +93,7 @@ class Upkeep:
             return  # The log is not idle.
 
     async def _elect_uncleanly(self) -> None:
-        await self._controller.attempt(broker_events.ElectUncleanLeaders(MAX_ELECTIONS))
+        await self._controller.attempt(quorum_events.ElectUncleanLeaders(MAX_ELECTIONS))
 
     async def _balance(self) -> None:
         await self._controller.attempt(events.BalanceLeaders(imbalance_percentage=0))

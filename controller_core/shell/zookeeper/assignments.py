@@ -16,7 +16,7 @@ import asyncio
 import logging
 from functools import partial
 
-from controller_core.model import events
+from controller_core.model import events, zookeeper_events
 from controller_core.shell.active import ActiveTerm, OverloadedError
 from controller_core.shell.zookeeper.optimistic import store_errors
 from controller_core.shell.zookeeper.reading import find_topics, with_configs
@@ -92,6 +92,6 @@ class AssignmentPoller:
         added = [record for record in found.records if record.name not in topics]
         if added:
             # Changed topics are found again in the next polling cycle: their versions still differ.
-            return events.TopicsRead(await with_configs(self._session, added), ())
+            return zookeeper_events.TopicsRead(await with_configs(self._session, added), ())
         changed = [record for record in found.records if record.version != self._versions.known(record.name)]
-        return events.TopicsChanged(await with_configs(self._session, changed)) if changed else None
+        return zookeeper_events.TopicsChanged(await with_configs(self._session, changed)) if changed else None

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from controller_core.model import NO_EPOCH, Cluster, TopicPartition, events
+from controller_core.model import NO_EPOCH, Cluster, TopicPartition, events, zookeeper_events
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
 from kafka_zookeeper import formats, paths
 from kafka_zookeeper.session import Node
@@ -29,9 +29,11 @@ class LegacyRequests:
         node = await reads.get(paths.REASSIGN_PARTITIONS)
         if node is None:
             # Deleting the list does not cancel a running reassignment.
-            return events.ReassignmentRequestsRead({}, NO_EPOCH) if self._cluster.reassignment_requests else None
+            return (
+                zookeeper_events.ReassignmentRequestsRead({}, NO_EPOCH) if self._cluster.reassignment_requests else None
+            )
         found = _decoded(paths.REASSIGN_PARTITIONS, node, formats.decode_reassignment) or {}
-        return events.ReassignmentRequestsRead(
+        return zookeeper_events.ReassignmentRequestsRead(
             {TopicPartition(*name): target for name, target in found.items()}, node.version
         )
 
@@ -41,7 +43,9 @@ class LegacyRequests:
         if node is None:
             return None
         found = _decoded(paths.PREFERRED_REPLICA_ELECTION, node, formats.decode_preferred_replica_election) or ()
-        return events.ElectionRequestsRead(tuple(TopicPartition(*name) for name in dict.fromkeys(found)), node.version)
+        return zookeeper_events.ElectionRequestsRead(
+            tuple(TopicPartition(*name) for name in dict.fromkeys(found)), node.version
+        )
 
 
 def _decoded(path: str, node: Node, decode: Callable[[bytes | None], _T]) -> _T | None:

@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from controller_core.decisions.transition import apply
-from controller_core.model import NO_EPOCH, Cluster, changes
+from controller_core.model import NO_EPOCH, Cluster, Origin, changes, zookeeper_changes
 from controller_core.shell.pace import Pauses
 from controller_core.shell.startup_checks import holds_replicas, is_registered
 from controller_core.shell.state_log import log_unreachable
@@ -93,7 +93,7 @@ async def load_cluster(
     ids = await session.children(paths.BROKER_IDS) or []
     nodes = await session.multi_get([f"{paths.BROKER_IDS}/{name}" for name in ids])
     read = reading.brokers_read(dict(zip(ids, nodes, strict=True)), controller_id, inter_broker_listener)
-    observed = changes.BrokersObserved(read.brokers, read.unreachable)
+    observed = zookeeper_changes.BrokersObserved(read.brokers, read.unreachable)
     log_unreachable(cluster, observed)
     apply(cluster, observed)
     await _load_partitions(session, cluster, versions)
@@ -101,7 +101,7 @@ async def load_cluster(
     producer_ids = await reading.read_producer_ids(session)
     _apply(cluster, versions, changes.ProducerIdsObserved(producer_ids.block_end), producer_ids.version)
     queued = tuple(name for name in await session.children(paths.DELETE_TOPICS) or [] if name in cluster.topics)
-    apply(cluster, changes.DeletionQueued(queued, changes.Origin.OBSERVED))
+    apply(cluster, zookeeper_changes.DeletionQueued(queued, Origin.OBSERVED))
     log.info(
         "Loaded cluster state",
         extra={

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from controller_core.model import Cluster, IntArray, changes, events
+from controller_core.model import Cluster, IntArray, changes, events, zookeeper_changes, zookeeper_events
 from controller_core.shell.zookeeper.reading import read_states, read_unclean_default, read_unclean_topics
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
 from kafka_zookeeper import formats, paths
@@ -48,16 +48,18 @@ class BrokerNotifications:
         known = (self._cluster.row_of(*name) for partitions in found for name in partitions)
         rows = np.array(sorted({row for row in known if row is not None}), dtype=np.int32)
         states = await self._changed_states(rows)
-        return events.IsrChangesRead(states, _paths(paths.ISR_CHANGE_NOTIFICATION, names)) if names else None
+        return zookeeper_events.IsrChangesRead(states, _paths(paths.ISR_CHANGE_NOTIFICATION, names)) if names else None
 
     async def failed_log_dirs(self, reads: WatchedReads) -> events.Event | None:
         """Read which brokers reported a failed log directory."""
         names = await self._names(reads, paths.LOG_DIR_EVENT_NOTIFICATION)
         found = await self._read(paths.LOG_DIR_EVENT_NOTIFICATION, names, formats.decode_log_dir_event)
         brokers = tuple(sorted(set(found)))
-        return events.LogDirsFailed(brokers, _paths(paths.LOG_DIR_EVENT_NOTIFICATION, names)) if names else None
+        return (
+            zookeeper_events.LogDirsFailed(brokers, _paths(paths.LOG_DIR_EVENT_NOTIFICATION, names)) if names else None
+        )
 
-    async def _changed_states(self, rows: IntArray) -> changes.StatesObserved | None:
+    async def _changed_states(self, rows: IntArray) -> zookeeper_changes.StatesObserved | None:
         """Read states; None if all of them are known already, as they are after a rejected write."""
         states = await read_states(self._session, self._cluster, rows) if len(rows) else None
         if states is None or (states.partition_epoch == self._cluster.columns.partition_epoch[states.rows]).all():
@@ -110,7 +112,7 @@ class ConfigNotifications:
         defaults: dict[changes.BrokerDefault, bool | None] = {}
         if is_first or BROKERS_DEFAULT in entities:
             defaults[changes.BrokerDefault.DYNAMIC] = await read_unclean_default(self._session)
-        return events.UncleanElectionRead(topics, defaults) if topics or defaults else None
+        return zookeeper_events.UncleanElectionRead(topics, defaults) if topics or defaults else None
 
 
 async def read_notifications(

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model import NO_BROKER, NO_EPOCH, Cluster, Move, Replicas, changes
+from controller_core.model import NO_BROKER, NO_EPOCH, Cluster, Move, Origin, Replicas, changes, zookeeper_changes
 from controller_core.model.columns import unpad
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
 from kafka_zookeeper import formats, paths
@@ -39,27 +39,27 @@ def groups_of(cluster: Cluster, change: changes.Change, expected: int, present: 
     match change:
         case changes.PartitionStates():
             return _states(cluster, change, present)
-        case changes.TopicAdded(origin=changes.Origin.REQUESTED):
+        case changes.TopicAdded(origin=Origin.REQUESTED):
             return [_new_topic(change, present)]
-        case changes.TopicAdded(origin=changes.Origin.REPAIRED):
+        case changes.TopicAdded(origin=Origin.REPAIRED):
             return [_repaired_topic(change, expected)]
-        case changes.PartitionsAdded(origin=changes.Origin.REQUESTED):
+        case changes.PartitionsAdded(origin=Origin.REQUESTED):
             added = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
             return [_assignment(cluster, change.topic, expected, replicas=added)]
-        case changes.TopicIdAssigned():
+        case zookeeper_changes.TopicIdAssigned():
             return [_assignment(cluster, change.topic, expected, topic_id=change.topic_id)]
-        case changes.AssignmentRestored():
+        case zookeeper_changes.AssignmentRestored():
             return [_assignment(cluster, change.topic, expected)]
         case changes.MovesStarted():
             return [_assignment(cluster, change.topic, expected, moves=dict(change.moves))]
         case changes.MovesFinished():
             return [_assignment(cluster, change.topic, expected, finished=dict(change.replicas))]
-        case changes.DeletionQueued(origin=changes.Origin.REQUESTED):
+        case zookeeper_changes.DeletionQueued(origin=Origin.REQUESTED):
             queued = [paths.delete_topic(name) for name in change.topics]
             return [Group((Create(path, None),)) for path in queued if path not in present]
-        case changes.PendingReassignmentRequestsChanged(origin=changes.Origin.REQUESTED):
+        case zookeeper_changes.PendingReassignmentRequestsChanged(origin=Origin.REQUESTED):
             return [Group((_move_requests(change, expected),))]
-        case changes.ElectionRequestsProcessed():
+        case zookeeper_changes.ElectionRequestsProcessed():
             return [Group((Delete(paths.PREFERRED_REPLICA_ELECTION, expected),))]
         case changes.ProducerIdsAllocated():
             return [_producer_ids(change, expected)]
@@ -159,7 +159,7 @@ def parents_of(cluster: Cluster, change: changes.Change) -> list[str]:
     return [paths.partitions(topic.name) for topic, _ in cluster.by_topic(first.tolist())]
 
 
-def _move_requests(change: changes.PendingReassignmentRequestsChanged, expected: int) -> Operation:
+def _move_requests(change: zookeeper_changes.PendingReassignmentRequestsChanged, expected: int) -> Operation:
     if not change.targets:
         return Delete(paths.REASSIGN_PARTITIONS, expected)
     targets = {formats.TopicPartition(*name): target for name, target in change.targets.items()}

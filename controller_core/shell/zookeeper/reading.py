@@ -10,7 +10,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model import Broker, Cluster, Endpoint, IntArray, TopicPartition, changes, events
+from controller_core.model import (
+    Broker,
+    Cluster,
+    Endpoint,
+    IntArray,
+    TopicPartition,
+    zookeeper_changes,
+    zookeeper_events,
+)
 from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER
 from controller_core.shell.pace import Pauses
 from controller_core.shell.zookeeper.validation import check_assignment, is_valid_state
@@ -65,11 +73,11 @@ def decode_brokers(nodes: Mapping[str, Node | None], controller_id: int) -> tupl
 
 def brokers_read(
     nodes: Mapping[str, Node | None], controller_id: int, inter_broker_listener: str
-) -> events.BrokersRead:
+) -> zookeeper_events.BrokersRead:
     """Decode registrations, and separate the brokers without the inter-broker listener from the others."""
     found = decode_brokers(nodes, controller_id)
     reachable = tuple(broker for broker in found if broker.endpoint(inter_broker_listener) is not None)
-    return events.BrokersRead(reachable, tuple(broker for broker in found if broker not in reachable))
+    return zookeeper_events.BrokersRead(reachable, tuple(broker for broker in found if broker not in reachable))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +92,14 @@ class Unreadable:
 class TopicsFound:
     """Topics as read from ZooKeeper. Names in neither list have no znode."""
 
-    records: tuple[events.TopicRecord, ...]
+    records: tuple[zookeeper_events.StoredTopic, ...]
     unreadable: Mapping[str, Unreadable]
 
 
 async def find_topics(session: ZooKeeperSession, names: Sequence[str]) -> TopicsFound:
     """Read topics' assignments; those that cannot be decoded are returned apart from those that do not exist."""
     nodes = await session.multi_get([paths.topic(name) for name in names])
-    records: list[events.TopicRecord] = []
+    records: list[zookeeper_events.StoredTopic] = []
     unreadable: dict[str, Unreadable] = {}
     pauses = Pauses(TOPIC_BYTES_PER_STEP)
     for name, node in zip(names, nodes, strict=True):
@@ -105,12 +113,14 @@ async def find_topics(session: ZooKeeperSession, names: Sequence[str]) -> Topics
             unreadable[name] = Unreadable(node.version, str(error))
             continue
         records.append(
-            events.TopicRecord(name, found.topic_id, found.replicas, found.adding, found.removing, node.version)
+            zookeeper_events.StoredTopic(
+                name, found.topic_id, found.replicas, found.adding, found.removing, node.version
+            )
         )
     return TopicsFound(tuple(records), unreadable)
 
 
-async def read_topics(session: ZooKeeperSession, names: Sequence[str]) -> tuple[events.TopicRecord, ...]:
+async def read_topics(session: ZooKeeperSession, names: Sequence[str]) -> tuple[zookeeper_events.StoredTopic, ...]:
     """Read topics' assignments; deleted topics and those that cannot be decoded are omitted."""
     found = await find_topics(session, names)
     for name, unreadable in found.unreadable.items():
@@ -120,7 +130,7 @@ async def read_topics(session: ZooKeeperSession, names: Sequence[str]) -> tuple[
 
 async def read_states(
     session: ZooKeeperSession, cluster: Cluster, rows: IntArray, *, shares_a_replica: bool = True
-) -> changes.StatesObserved | None:
+) -> zookeeper_changes.StatesObserved | None:
     """Read the states of rows; None if none of them has one.
 
     A state whose ISR contains none of the known replicas is invalid and ignored. When a term begins (`shares_a_replica` false) it is
@@ -149,7 +159,7 @@ async def read_states(
     if not len(valid):
         return None
     versions = np.array([NO_BROKER if node is None else node.version for node in nodes], dtype=np.int32)
-    return changes.StatesObserved(
+    return zookeeper_changes.StatesObserved(
         rows[valid],
         columns.leader[valid],
         columns.leader_epoch[valid],
@@ -197,8 +207,8 @@ async def read_unclean_topics(session: ZooKeeperSession, names: Sequence[str]) -
 
 
 async def with_configs(
-    session: ZooKeeperSession, records: Sequence[events.TopicRecord]
-) -> tuple[events.TopicRecord, ...]:
+    session: ZooKeeperSession, records: Sequence[zookeeper_events.StoredTopic]
+) -> tuple[zookeeper_events.StoredTopic, ...]:
     """Add the configurations that the controller uses to topics that other processes created."""
     if not records:
         return ()

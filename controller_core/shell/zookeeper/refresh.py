@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from controller_core.model import Cluster, events
-from controller_core.model.changes import Change, Origin, ProducerIdsObserved, TopicRemoved
+from controller_core.model import Cluster, Origin, zookeeper_events
+from controller_core.model.changes import Change, ProducerIdsObserved, TopicRemoved
 from controller_core.model.events import PRODUCER_IDS
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper.reading import (
@@ -27,7 +27,7 @@ class Refreshed:
 
     changes: list[Change] = field(default_factory=list)
     """To be applied: changes of known topics and partitions."""
-    unknown_topics: tuple[events.TopicRecord, ...] = ()
+    unknown_topics: tuple[zookeeper_events.StoredTopic, ...] = ()
     """To be decided on: topics that are not in the known state."""
     versions: dict[str, int] = field(default_factory=dict)
     """Versions of the znodes that the changes follow from (`znode_versions.Versions`)."""
@@ -68,7 +68,7 @@ async def refresh(
     return found
 
 
-def _topic(versions: ZnodeVersions, name: str, record: events.TopicRecord | None) -> Change | None:
+def _topic(versions: ZnodeVersions, name: str, record: zookeeper_events.StoredTopic | None) -> Change | None:
     if record is None:
         return TopicRemoved(name, Origin.OBSERVED)
     if record.version == versions.known(name):

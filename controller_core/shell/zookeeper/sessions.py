@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from controller_core.model import Broker, Cluster, events
+from controller_core.model import Broker, Cluster, zookeeper_events
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.broker_settings import BrokerSettingsReader
 from controller_core.shell.brokers.requests import OwnAddress
@@ -210,7 +210,7 @@ class SessionSupervisor:
         lost = asyncio.create_task(election.lost(), name="watch /controller")
         ended = asyncio.create_task(controller.ended(), name="active term")
         try:
-            await controller.start(events.Activated())
+            await controller.start(zookeeper_events.Activated())
             self.active = controller
             self.activation_gate.end()
             self._metrics.active.set(1)

@@ -10,19 +10,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from controller_core.model import Cluster
-from controller_core.model.changes import (
-    Change,
+from controller_core.model import Cluster, Origin
+from controller_core.model.changes import Change, PartitionStates, ProducerIdsAllocated, TopicRemoved
+from controller_core.model.events import Event
+from controller_core.model.zookeeper_changes import (
     DeletionDequeued,
     ElectionRequestsProcessed,
     NotificationsProcessed,
-    Origin,
-    PartitionStates,
     PendingReassignmentRequestsChanged,
-    ProducerIdsAllocated,
-    TopicRemoved,
 )
-from controller_core.model.events import Event
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.pace import Pace
 from controller_core.shell.store import Deliver, Outcome, Reread

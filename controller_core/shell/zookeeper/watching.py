@@ -13,7 +13,7 @@ from functools import partial
 from random import SystemRandom
 from typing import Any
 
-from controller_core.model import events
+from controller_core.model import events, zookeeper_events
 from controller_core.shell.active import ActiveTerm, OverloadedError
 from controller_core.shell.random_topic_ids import draw_topic_id
 from controller_core.shell.zookeeper.assignments import AssignmentPoller
@@ -103,9 +103,9 @@ class ClusterWatcher:
         self._unreadable.keep(names)
         added = self._with_ids(await with_configs(self._session, found.records))
         removed = tuple(sorted(set(known) - names))
-        return events.TopicsRead(added, removed) if added or removed else None
+        return zookeeper_events.TopicsRead(added, removed) if added or removed else None
 
-    def _with_ids(self, records: Sequence[events.TopicRecord]) -> tuple[events.TopicRecord, ...]:
+    def _with_ids(self, records: Sequence[zookeeper_events.StoredTopic]) -> tuple[zookeeper_events.StoredTopic, ...]:
         """Draw ids for topics whose creator wrote none, if brokers use topic ids."""
         if not self._controller.uses_topic_ids:
             return tuple(records)
@@ -116,4 +116,4 @@ class ClusterWatcher:
     async def _deletions(self, reads: WatchedReads) -> events.Event | None:
         names = set(await reads.children(paths.DELETE_TOPICS) or [])
         unknown = tuple(sorted(names - set(self._controller.cluster.deletions)))
-        return events.DeletionsRead(unknown) if unknown else None
+        return zookeeper_events.DeletionsRead(unknown) if unknown else None

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from controller_core.decisions.broker_requests import PartitionAnswer
-from controller_core.model import events
-from controller_core.model.changes import BrokerDefault, TopicDeletion
+from controller_core.model import events, zookeeper_events
+from controller_core.model.changes import BrokerDefault
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Replicas
+from controller_core.model.zookeeper_changes import TopicDeletion
 from kafka_wire.errors import ErrorCode, Failure
 from tests.controller_core.decisions.fake_broker import FakeBroker
 from tests.controller_core.decisions.loop import CONTROLLER, CrashError, Loop, tp
@@ -66,12 +67,12 @@ class Driver(Loop):
         for partition in partitions:
             self.brokers[broker_id].fail_dir(tp(partition))
         if is_notified:
-            self.submit(events.LogDirsFailed((broker_id,), ("/log_dir_event_notification/log_dir_event_0",)))
+            self.submit(zookeeper_events.LogDirsFailed((broker_id,), ("/log_dir_event_notification/log_dir_event_0",)))
 
     def read_brokers(self) -> None:
         """Read the registered brokers."""
         up = tuple(broker.registration for broker in self.brokers.values() if broker.is_up)
-        self.submit(events.BrokersRead(up))
+        self.submit(zookeeper_events.BrokersRead(up))
         self.report_topic_deletion_if_unknown()
 
     def take_over(self) -> None:
@@ -86,7 +87,7 @@ class Driver(Loop):
         self.replica_answers.clear()
         for queue in self.queues.values():
             queue.clear()
-        self.submit(events.Activated())
+        self.submit(zookeeper_events.Activated())
         self.read_requests()
         self.report_topic_deletion_if_unknown()
 
@@ -99,7 +100,7 @@ class Driver(Loop):
         """Report `delete.topic.enable`: another setting, or the current one."""
         if setting is not None:
             self.written.topic_deletion = setting
-        self.submit(events.TopicDeletionRead(self.written.topic_deletion))
+        self.submit(zookeeper_events.TopicDeletionRead(self.written.topic_deletion))
 
     def queue_deletion(self, *topics: str) -> None:
         """Write names into the deletion queue as another process, and read it."""
@@ -110,14 +111,14 @@ class Driver(Loop):
         """Read unknown names in the deletion queue, as the shell's watch does."""
         strange = tuple(name for name in self.written.deletions if name not in self.cluster.deletions)
         if strange:
-            self.submit(events.DeletionsRead(strange))
+            self.submit(zookeeper_events.DeletionsRead(strange))
 
     def read_requests(self) -> None:
         """Read the requests in ZooKeeper, as after a watch event or a takeover."""
         if self.written.reassignment_requests is not None:
             self.submit(self.written.reassignment_requests)
         elif self.cluster.reassignment_requests:
-            self.submit(events.ReassignmentRequestsRead({}, NO_EPOCH))
+            self.submit(zookeeper_events.ReassignmentRequestsRead({}, NO_EPOCH))
         if self.written.election_requests is not None:
             self.submit(self.written.election_requests)
 
@@ -125,14 +126,14 @@ class Driver(Loop):
         """Write the list of requested moves as another process, and read it."""
         requested = {tp(partition): tuple(target) for partition, target in targets.items()}
         current = self.written.reassignment_requests
-        self.written.reassignment_requests = events.ReassignmentRequestsRead(
+        self.written.reassignment_requests = zookeeper_events.ReassignmentRequestsRead(
             requested, 0 if current is None else current.version + 1
         )
         self.read_requests()
 
     def request_elections(self, *partitions: str) -> None:
         """Write the list of requested elections as another process, and read it."""
-        self.written.election_requests = events.ElectionRequestsRead(tuple(map(tp, partitions)), 0)
+        self.written.election_requests = zookeeper_events.ElectionRequestsRead(tuple(map(tp, partitions)), 0)
         self.read_requests()
 
     def requested(self) -> dict[str, Replicas] | None:
@@ -175,7 +176,7 @@ class Driver(Loop):
             for name, found in self.written.topics.items()
             if name in known and versions.known(name) != found.version
         ]
-        self.submit(events.TopicsChanged(tuple(map(self.written.record, changed))))
+        self.submit(zookeeper_events.TopicsChanged(tuple(map(self.written.record, changed))))
 
     def allow_unclean(self, topic: str, allowed: bool | None) -> None:
         """Set or (None) remove a topic's `unclean.leader.election.enable`, and read it."""
@@ -183,18 +184,18 @@ class Driver(Loop):
         others = {name: value for name, value in current.configs.items() if name != UNCLEAN}
         own = {} if allowed is None else {UNCLEAN: str(allowed).lower()}
         self.written.topics[topic] = replace(current, configs=others | own)
-        self.submit(events.UncleanElectionRead({topic: allowed}))
+        self.submit(zookeeper_events.UncleanElectionRead({topic: allowed}))
 
     def allow_unclean_by_default(self, allowed: bool | None) -> None:
         """Set or (None) remove the brokers' dynamic default, and read it."""
         self.written.unclean_default = allowed
-        self.submit(events.UncleanElectionRead(defaults={BrokerDefault.DYNAMIC: allowed}))
+        self.submit(zookeeper_events.UncleanElectionRead(defaults={BrokerDefault.DYNAMIC: allowed}))
 
     def notify_isrs(self, *partitions: str) -> None:
         """Notify the controller of ISRs, as brokers below 2.7 do after writing them."""
         rows = [row for partition in partitions if (row := self.cluster.row_of(*tp(partition))) is not None]
         states = self.written.states_of(self.cluster, rows)
-        self.submit(events.IsrChangesRead(states, ("/isr_change_notification/isr_change_0",)))
+        self.submit(zookeeper_events.IsrChangesRead(states, ("/isr_change_notification/isr_change_0",)))
 
     def crashing(self, doing: Callable[[], object]) -> None:
         """Run an action in which the controller fails."""
@@ -216,12 +217,12 @@ class Driver(Loop):
     def find(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
         """Write a topic as a broker (auto-creation), and read it."""
         self.write_topic(topic, assignment)
-        self.submit(events.TopicsRead((self.written.record(topic),), ()))
+        self.submit(zookeeper_events.TopicsRead((self.written.record(topic),), ()))
 
     def change(self, topic: str, assignment: Sequence[Sequence[int]], **lists: Any) -> None:
         """Write a topic's assignment manually, and read it."""
         self.write_topic(topic, assignment, **lists)
-        self.submit(events.TopicsChanged((self.written.record(topic),)))
+        self.submit(zookeeper_events.TopicsChanged((self.written.record(topic),)))
 
     def delete(self, *topics: str) -> Any:
         """Request the deletion of topics."""
@@ -239,7 +240,7 @@ class Driver(Loop):
 
     def find_strays(self, broker_id: int, *partitions: str) -> None:
         """List a broker's logs twice, some of them without an assignment."""
-        found = events.StrayLogsFound(broker_id, self.brokers[broker_id].epoch, tuple(map(tp, partitions)))
+        found = zookeeper_events.StrayLogsFound(broker_id, self.brokers[broker_id].epoch, tuple(map(tp, partitions)))
         self.submit(found)
 
     def shut_down(self, broker_id: int) -> Any:

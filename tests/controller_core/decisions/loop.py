@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller_core.model import events
+from controller_core.model import events, zookeeper_events
 from controller_core.model.changes import Change, PartitionStates
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Send, SendStopReplica
@@ -71,8 +71,8 @@ class Loop:
         self.brokers: dict[int, FakeBroker] = {}
         self.queues: dict[int, deque[Message]] = {}
         self.answers: list[Answer] = []
-        self.refused: list[events.LeaderAndIsrRejected] = []
-        self.replica_answers: list[events.LeaderAndIsrAnswered] = []
+        self.refused: list[zookeeper_events.LeaderAndIsrRejected] = []
+        self.replica_answers: list[zookeeper_events.LeaderAndIsrAnswered] = []
         """Responses to LeaderAndIsr that report failed log directories, not processed yet."""
         self.refusals = RefusedPartitions()
         self.holds_messages = False
@@ -136,7 +136,7 @@ class Loop:
                 continue  # The connection was closed with that incarnation.
             failed = dict(answer.failed) | {name: errors[name] for name in answer.done if name in errors}
             done = tuple(name for name in answer.done if name not in failed)
-            self._run_scheduled(events.StopReplicaAnswered(answer.broker, done, failed, answer.leader_epochs))
+            self._run_scheduled(zookeeper_events.StopReplicaAnswered(answer.broker, done, failed, answer.leader_epochs))
         for event in [event for event in self.refused if broker_id in {None, event.broker}]:
             self.refused.remove(event)
             self._run_scheduled(event)
@@ -232,7 +232,7 @@ class Loop:
 
     def _run_intruder(self, topic: str) -> None:
         scope, self._scope = self._scope, Scope(everything=True)
-        self._run(events.TopicsRead((self.written.record(topic),), ()))
+        self._run(zookeeper_events.TopicsRead((self.written.record(topic),), ()))
         self._scope = scope
 
     def _send(self, sends: Iterable[Send]) -> None:
@@ -268,7 +268,9 @@ class Loop:
             offline = tuple(name for name, error in errors.items() if error == "KAFKA_STORAGE_ERROR")
             refused = {name: error for name, error in errors.items() if name not in offline}
             ids = {topic: topic_id for topic, topic_id in message.topic_ids.items() if topic_id is not None}
-            answered = events.LeaderAndIsrAnswered(broker.id, broker.epoch, offline, online, refused, ids, online)
+            answered = zookeeper_events.LeaderAndIsrAnswered(
+                broker.id, broker.epoch, offline, online, refused, ids, online
+            )
             self.replica_answers.append(answered)
         if isinstance(message, StopReplica) and message.delete:
             self.answers.append(self._stopped(broker, message, errors))

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from controller_core.decisions.broker_requests import PartitionAnswer, ProducerIdBlock, Remaining
 from controller_core.decisions.topics import TopicCreation
-from controller_core.model import changes
+from controller_core.model import Origin, changes, quorum_changes, zookeeper_changes
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, unpad
 from controller_core.model.ids import TopicPartition
@@ -19,9 +19,9 @@ from kafka_wire.errors import Failure
 from tests.controller_core.decisions.messages import LeaderAndIsr, Message, SentState, UpdateMetadata
 
 VERBS = {
-    changes.Origin.REQUESTED: "write",
-    changes.Origin.OBSERVED: "found",
-    changes.Origin.REPAIRED: "rewrite",
+    Origin.REQUESTED: "write",
+    Origin.OBSERVED: "found",
+    Origin.REPAIRED: "rewrite",
 }
 
 
@@ -40,7 +40,7 @@ def change_lines(cluster: Cluster, change: changes.Change, expected: int) -> lis
     match change:
         case changes.PartitionStates():
             return _state_lines(cluster, change)
-        case changes.StatesObserved():
+        case zookeeper_changes.StatesObserved():
             rows = zip(change.rows.tolist(), change.leader, change.leader_epoch, change.isr, strict=True)
             return [f"found state {name(cluster.name_of(row))} {_state(*state)}" for row, *state in rows]
         case changes.TopicAdded(states=changes.FirstStates() as states):
@@ -57,14 +57,14 @@ def change_lines(cluster: Cluster, change: changes.Change, expected: int) -> lis
             return [_topic(VERBS[change.origin], change.name, _assignment(change.partitions, change.replicas), moves)]
         case changes.PartitionsAdded():
             return [_topic(VERBS[change.origin], change.topic, _assignment(change.partitions, change.replicas), {})]
-        case changes.TopicObserved():
+        case zookeeper_changes.TopicObserved():
             moves = {
                 p: (change.adding.get(p, ()), change.removing.get(p, ())) for p in {**change.adding, **change.removing}
             }
             return [_topic("found", change.name, change.replicas, moves)]
-        case changes.TopicIdAssigned(topic=topic):
+        case zookeeper_changes.TopicIdAssigned(topic=topic):
             return [f"write topic id of {topic}"]
-        case changes.AssignmentRestored(topic=topic):
+        case zookeeper_changes.AssignmentRestored(topic=topic):
             return [f"write topic {topic} as it is known, over version {expected}"]
         case changes.MovesStarted():
             union = {partition: move.replicas for partition, move in change.moves.items()}
@@ -151,13 +151,13 @@ def _topic(
 
 def _memory_line(change: changes.Change) -> str:
     match change:
-        case changes.BrokersObserved(brokers=brokers):
+        case zookeeper_changes.BrokersObserved(brokers=brokers):
             return f"brokers {ids(sorted(broker.id for broker in brokers))}"
-        case changes.BrokerRegistered(broker=broker):
+        case quorum_changes.BrokerRegistered(broker=broker):
             state = "fenced" if broker.fenced else "in service"
             dirs = f" directories [{','.join(map(directory, broker.directories))}]" if broker.directories else ""
             return f"write broker {broker.id} epoch {broker.epoch} {state}{dirs}"
-        case changes.BrokerChanged():
+        case quorum_changes.BrokerChanged():
             words = {True: " fenced", False: " unfenced", None: ""}[change.fenced]
             words += " in controlled shutdown" if change.in_controlled_shutdown else ""
             if change.directories is not None:
@@ -165,58 +165,58 @@ def _memory_line(change: changes.Change) -> str:
             if change.cordoned_directories is not None:
                 words += f" cordoned [{','.join(map(directory, change.cordoned_directories))}]"
             return f"write broker {change.broker}{words}"
-        case changes.HeartbeatObserved(broker=broker, metadata_offset=offset):
+        case quorum_changes.HeartbeatObserved(broker=broker, metadata_offset=offset):
             return f"broker {broker} has read up to {offset}"
-        case changes.ShutdownOffsetObserved(broker=broker, offset=offset):
+        case quorum_changes.ShutdownOffsetObserved(broker=broker, offset=offset):
             return f"broker {broker} may shut down when others have read up to {offset}"
-        case changes.BrokerLeaving(broker=broker):
+        case quorum_changes.BrokerLeaving(broker=broker):
             return f"broker {broker} is leaving"
-        case changes.BrokerSuspected(broker=broker):
+        case quorum_changes.BrokerSuspected(broker=broker):
             return f"broker {broker} is suspected"
-        case changes.ElrCleared(topic=topic):
+        case quorum_changes.ElrCleared(topic=topic):
             return f"clear eligible replicas of {topic or 'all topics'}"
-        case changes.ConfigsChanged(type=kind, name=resource, values=values):
+        case quorum_changes.ConfigsChanged(type=kind, name=resource, values=values):
             return f"write configs of {kind.name} {resource or 'default'} {dict(values)}"
-        case changes.FeatureLevelChanged(name=feature, level=level):
+        case quorum_changes.FeatureLevelChanged(name=feature, level=level):
             return f"write feature {feature} level {level}"
         case changes.ControlledShutdownStarted(broker=broker):
             return f"broker {broker} is shutting down"
-        case changes.ReplicaRemovalAnswered(topic=topic, partition=partition, broker=broker):
+        case zookeeper_changes.ReplicaRemovalAnswered(topic=topic, partition=partition, broker=broker):
             return f"removal of {topic}-{partition} from broker {broker} is no longer awaited"
-        case changes.DeletionQueued(topics=topics, origin=origin):
+        case zookeeper_changes.DeletionQueued(topics=topics, origin=origin):
             return f"{VERBS[origin]} deletion of {' '.join(topics)}"
-        case changes.DeletionDequeued(names=names):
+        case zookeeper_changes.DeletionDequeued(names=names):
             return f"remove deletion of {' '.join(names)}"
-        case changes.DeletionStarted(topic=topic, waiting=waiting):
+        case zookeeper_changes.DeletionStarted(topic=topic, waiting=waiting):
             words = " ".join(f"{broker}={ids(partitions)}" for broker, partitions in sorted(waiting.items()))
             return f"deletion of {topic} waits for brokers {words}"
-        case changes.DeletionBlocked(topic=topic, reason=reason):
+        case zookeeper_changes.DeletionBlocked(topic=topic, reason=reason):
             return f"deletion of {topic} is blocked: {reason}"
-        case changes.ReplicasDeleted(topic=topic, broker=broker, partitions=partitions):
+        case zookeeper_changes.ReplicasDeleted(topic=topic, broker=broker, partitions=partitions):
             return f"broker {broker} has deleted {topic} {ids(partitions)}"
-        case changes.PendingReassignmentRequestsChanged(targets=targets, origin=origin, refused=refused):
+        case zookeeper_changes.PendingReassignmentRequestsChanged(targets=targets, origin=origin, refused=refused):
             left = " ".join(f"{name(partition)}={ids(target)}" for partition, target in targets.items())
             why = "".join(f"; {name(partition)} {failure}" for partition, failure in refused.items())
             return f"{VERBS[origin]} requested moves {left or 'none'}{why}"
-        case changes.ElectionRequestsProcessed(failed=failed):
+        case zookeeper_changes.ElectionRequestsProcessed(failed=failed):
             why = "".join(f"; {name(partition)} {failure}" for partition, failure in failed.items())
             return f"remove requested elections{why}"
         case changes.TopicRemoved(topic=topic, origin=origin):
-            return f"{'remove' if origin is changes.Origin.REQUESTED else 'missing'} topic {topic}"
-        case changes.OfflineReplicasObserved(broker=broker, offline=offline, online=online):
+            return f"{'remove' if origin is Origin.REQUESTED else 'missing'} topic {topic}"
+        case zookeeper_changes.OfflineReplicasObserved(broker=broker, offline=offline, online=online):
             words = [f" offline {' '.join(map(name, offline))}"] if offline else []
             words += [f" online {' '.join(map(name, online))}"] if online else []
             words += [f" refused {name(partition)} ({error})" for partition, error in change.refused.items()]
             return f"broker {broker} has{''.join(words)}"
-        case changes.StrayReplicasObserved(broker=broker, partitions=partitions):
+        case zookeeper_changes.StrayReplicasObserved(broker=broker, partitions=partitions):
             return f"broker {broker} has stray replicas {' '.join(map(name, partitions))}"
         case changes.BrokerUnregistered(broker=broker):
             return f"broker {broker} is unregistered"
-        case changes.NotificationsProcessed(paths=paths):
+        case zookeeper_changes.NotificationsProcessed(paths=paths):
             return f"remove {len(paths)} notifications"
         case changes.ProducerIdsAllocated(broker=broker, first=first, last=last):
             return f"write producer ids {first} to {last} for broker {broker}"
-        case changes.TopicDeletionObserved(setting=setting):
+        case zookeeper_changes.TopicDeletionObserved(setting=setting):
             return f"brokers report delete.topic.enable: {setting.value}"
         case changes.ProducerIdsObserved(block_end=block_end):
             return f"found producer ids up to {block_end}"

@@ -17,7 +17,7 @@ refusals, and reports of failed log directories.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from controller_core.model import events
+from controller_core.model import events, zookeeper_events
 from tests.controller_core.decisions.driver import CrashError, Driver, tp
 
 RULE = "----"
@@ -136,7 +136,7 @@ COMMANDS: Mapping[str, Callable[[Driver, list[str]], object]] = {
         events.CreatePartitions((events.NewPartitions(words[0], int(words[1])),))
     ),
     "delete": lambda driver, words: driver.delete(*words),
-    "queue-deletion": lambda driver, words: driver.submit(events.DeletionsRead(tuple(words))),
+    "queue-deletion": lambda driver, words: driver.submit(zookeeper_events.DeletionsRead(tuple(words))),
     "answer-stop": _answer_stop,
     "answer-replicas": lambda driver, words: driver.answer(int(words[0])),
     "answer-refused": lambda driver, words: driver.answer(int(words[0])),

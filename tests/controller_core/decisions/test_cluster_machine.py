@@ -16,8 +16,8 @@ from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from controller_core.decisions.broker_requests import ProducerIdBlock, Remaining
 from controller_core.model import events
-from controller_core.model.changes import TopicDeletion
 from controller_core.model.ids import NO_LEADER
+from controller_core.model.zookeeper_changes import TopicDeletion
 from tests.controller_core.decisions.actors import MAX_BROKERS, Actors
 from tests.controller_core.decisions.driver import CONTROLLER
 

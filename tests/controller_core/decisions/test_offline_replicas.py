@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller_core.model import events
+from controller_core.model import events, zookeeper_events
 from kafka_wire.errors import Failure
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr, UpdateMetadata
@@ -58,7 +58,7 @@ def test_replicas_are_online_again_when_a_response_has_no_error_for_them() -> No
     assert [State(-1, 1, (1,)), State(2, 1, (2,))] == [driver.state("logs-0"), driver.state("orders-0")]
 
     driver.brokers[1].offline.clear()
-    driver.submit(events.LeaderAndIsrAnswered(1, driver.brokers[1].epoch, (), (tp("orders-0"), tp("logs-0"))))
+    driver.submit(zookeeper_events.LeaderAndIsrAnswered(1, driver.brokers[1].epoch, (), (tp("orders-0"), tp("logs-0"))))
 
     assert driver.state("logs-0") == State(1, 2, (1,))
     assert driver.cluster.offline_replicas == {}
@@ -80,8 +80,10 @@ def test_a_response_of_an_earlier_incarnation_is_ignored() -> None:
     """KIP-380: it may be processed after the broker registered again."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
 
-    driver.submit(events.LeaderAndIsrAnswered(1, driver.brokers[1].epoch - 1, (tp("orders-0"),), ()))
-    driver.submit(events.LeaderAndIsrAnswered(3, driver.brokers[3].epoch, (tp("orders-0"), tp("never-0")), ()))
+    driver.submit(zookeeper_events.LeaderAndIsrAnswered(1, driver.brokers[1].epoch - 1, (tp("orders-0"),), ()))
+    driver.submit(
+        zookeeper_events.LeaderAndIsrAnswered(3, driver.brokers[3].epoch, (tp("orders-0"), tp("never-0")), ())
+    )
 
     assert driver.state("orders-0") == State(1, 0, (1, 2))
     assert driver.cluster.offline_replicas == {}
@@ -104,7 +106,7 @@ def test_a_deleted_topic_leaves_no_offline_replicas() -> None:
     """Rows are reused: another partition must not inherit them."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.fail_dir(1, "orders-0")
-    driver.submit(events.TopicsRead((), ("orders",)))
+    driver.submit(zookeeper_events.TopicsRead((), ("orders",)))
 
     assert driver.cluster.offline_replicas == {}
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from controller_core.decisions.transition import TRANSITIONS, apply
-from controller_core.model.changes import Change, ReplicaRemovalAnswered, RequestsToBrokers, TopicObserved
+from controller_core.model.changes import Change, RequestsToBrokers
 from controller_core.model.move import Move
+from controller_core.model.zookeeper_changes import ReplicaRemovalAnswered, TopicObserved
 from tests.controller_core.decisions.driver import Driver, State, cluster_with
 from tests.controller_core.states import NewState, partition_states
 

@@ -11,34 +11,37 @@ from uuid import UUID
 import numpy as np
 
 from controller_core.decisions.transition import apply
+from controller_core.model import Origin
 from controller_core.model.broker import Broker
 from controller_core.model.changes import (
-    AssignmentRestored,
     BrokerDefault,
-    BrokersObserved,
     Change,
-    DeletionDequeued,
-    DeletionQueued,
-    ElectionRequestsProcessed,
     MovesFinished,
     MovesStarted,
-    Origin,
     PartitionsAdded,
     PartitionStates,
-    PendingReassignmentRequestsChanged,
     ProducerIdsAllocated,
     ProducerIdsObserved,
-    StatesObserved,
     TopicAdded,
-    TopicDeletion,
-    TopicIdAssigned,
     TopicRemoved,
 )
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import pad, unpad
-from controller_core.model.events import PRODUCER_IDS, ElectionRequestsRead, ReassignmentRequestsRead, TopicRecord
+from controller_core.model.events import PRODUCER_IDS
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
+from controller_core.model.zookeeper_changes import (
+    AssignmentRestored,
+    BrokersObserved,
+    DeletionDequeued,
+    DeletionQueued,
+    ElectionRequestsProcessed,
+    PendingReassignmentRequestsChanged,
+    StatesObserved,
+    TopicDeletion,
+    TopicIdAssigned,
+)
+from controller_core.model.zookeeper_events import ElectionRequestsRead, ReassignmentRequestsRead, StoredTopic
 from controller_core.zookeeper_mode.observed_topics import build_topic_added, build_topic_observed
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE, ZnodeVersions
 
@@ -165,10 +168,10 @@ class Written:
         own = self.topics[name].configs.get(UNCLEAN)
         return bool(self.unclean_default) if own is None else own == "true"
 
-    def record(self, name: str) -> TopicRecord:
+    def record(self, name: str) -> StoredTopic:
         """Read one topic."""
         topic = self.topics[name]
-        return TopicRecord(
+        return StoredTopic(
             name,
             topic.topic_id,
             dict(topic.replicas),

@@ -14,7 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from controller_core.metadata.change_records import broker_record, change_records
 from controller_core.metadata.payloads import Part, payloads
 from controller_core.metadata.replayed_records import partition_record, replay_records
-from controller_core.model import Cluster, changes
+from controller_core.model import Cluster, Origin, changes, quorum_changes
 from controller_core.model.columns import pad
 from controller_core.model.mode_rules import kraft_rules
 from kafka_metadata import records
@@ -290,7 +290,7 @@ def new_topic(name: str, topic_id: UUID, *replicas: tuple[int, ...]) -> changes.
         topic_id,
         np.arange(len(replicas), dtype=np.int32),
         lists,
-        changes.Origin.REQUESTED,
+        Origin.REQUESTED,
         configs={"retention.ms": "1"},
         states=states,
     )
@@ -339,4 +339,4 @@ def test_the_first_free_producer_id_follows_the_last_one() -> None:
 
 def test_changes_in_memory_have_no_records() -> None:
     """Heartbeats do not reach the log."""
-    assert written(changes.HeartbeatObserved(1, 5), cluster()) == []
+    assert written(quorum_changes.HeartbeatObserved(1, 5), cluster()) == []

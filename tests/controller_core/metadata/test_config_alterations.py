@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from controller_core.metadata.config_alterations import alter_configs
-from controller_core.model.changes import ConfigsChanged
+from controller_core.model.quorum_changes import ConfigsChanged
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_versions import ELR_VERSION, METADATA_VERSION
 from kafka_metadata.records import (

@@ -6,7 +6,7 @@ import numpy as np
 
 from controller_core.decisions.transition import apply
 from controller_core.metadata.replayed_records import partition_record
-from controller_core.model import NO_LEADER, Cluster, TopicPartition, changes
+from controller_core.model import NO_LEADER, Cluster, TopicPartition, changes, quorum_changes
 from controller_core.model.columns import unpad
 from controller_core.model.mode_rules import kraft_rules
 from tests.controller_core.quorum_mode.driver import IN_MEMORY, QuorumDriver
@@ -64,7 +64,7 @@ class CheckedDriver(QuorumDriver):
     def check_before(self, change: changes.Change) -> None:
         """Check a change against the state that it changes."""
         match change:
-            case changes.BrokerRegistered(broker=broker):
+            case quorum_changes.BrokerRegistered(broker=broker):
                 known = self.cluster.brokers.get(broker.id)
                 is_same = known is not None and known.incarnation_id == broker.incarnation_id
                 assert is_same or broker.epoch == self.log_end, "C16: an epoch that is not its record's offset"
@@ -118,7 +118,7 @@ class CheckedDriver(QuorumDriver):
         if not isinstance(change, IN_MEMORY):
             apply(self.standby, change)
         columns = self.cluster.columns
-        if isinstance(change, changes.BrokerRegistered | changes.BrokerChanged):
+        if isinstance(change, quorum_changes.BrokerRegistered | quorum_changes.BrokerChanged):
             for row in columns.led_by(columns.flags(self.cluster.fenced)).tolist():
                 raise AssertionError(f"C17: {self.cluster.name_of(row)} is led by a fenced broker")
             for row in columns.with_in_isr(columns.flags(self.cluster.fenced)).tolist():

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from controller_core.decisions.transition import apply
-from controller_core.model import Cluster, broker_events, changes, events
+from controller_core.model import Cluster, changes, events, quorum_changes, quorum_events
 from controller_core.model.broker import Endpoint, FeatureRange
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.mode_rules import kraft_rules
@@ -29,7 +29,12 @@ CLUSTER_ID = "quorum"
 SESSION_MS = 9_000
 MAX_EVENTS = 1_000
 """Events that may follow from one event before it counts as endless."""
-IN_MEMORY = (changes.HeartbeatObserved, changes.ShutdownOffsetObserved, changes.BrokerSuspected, changes.BrokerLeaving)
+IN_MEMORY = (
+    quorum_changes.HeartbeatObserved,
+    quorum_changes.ShutdownOffsetObserved,
+    quorum_changes.BrokerSuspected,
+    quorum_changes.BrokerLeaving,
+)
 
 FEATURES = (
     FeatureRange(METADATA_VERSION, 7, 30),
@@ -86,9 +91,9 @@ class QuorumDriver:
         self.changes: list[changes.Change] = []
         self._incarnations = 0
         self._topics = 0
-        self.append(changes.FeatureLevelChanged(METADATA_VERSION, version))
+        self.append(quorum_changes.FeatureLevelChanged(METADATA_VERSION, version))
         if elr:
-            self.append(changes.FeatureLevelChanged(ELR_VERSION, 1))
+            self.append(quorum_changes.FeatureLevelChanged(ELR_VERSION, 1))
         self.forget()
 
     # The loop.
@@ -105,7 +110,7 @@ class QuorumDriver:
             if not waiting:
                 return reply
             following = waiting.popleft()
-            if isinstance(following, broker_events.RegisterBroker | broker_events.NoteShutdownOffset):
+            if isinstance(following, quorum_events.RegisterBroker | quorum_events.NoteShutdownOffset):
                 following = replace(following, log_end=self.log_end)
             made = decide(self.cluster, following)
             for change in made.changes:
@@ -152,7 +157,7 @@ class QuorumDriver:
         """Register a process, with its own values unless `claims` differ."""
         process = self.processes[broker]
         known = self.cluster.brokers.get(broker)
-        asked = broker_events.RegisterBroker(
+        asked = quorum_events.RegisterBroker(
             broker,
             CLUSTER_ID,
             process.incarnation_id,
@@ -177,7 +182,7 @@ class QuorumDriver:
         known = self.cluster.brokers.get(broker)
         if known is not None and known.epoch == process.epoch:
             self.sessions.hear(broker, process.epoch, self.now_ms)
-        beat = broker_events.Heartbeat(
+        beat = quorum_events.Heartbeat(
             broker, process.epoch, self.log_end - 1 - lag, offline_directories=process.offline, **wishes
         )
         answer = self.submit(beat)
@@ -200,7 +205,7 @@ class QuorumDriver:
 
     def disconnect(self, broker: int) -> None:
         """End the connection over which a process sent its heartbeats."""
-        self.submit(broker_events.HeartbeatConnectionEnded(broker, self.processes[broker].epoch))
+        self.submit(quorum_events.HeartbeatConnectionEnded(broker, self.processes[broker].epoch))
 
     def beat_all(self) -> None:
         """Let all live processes send a heartbeat; those in controlled shutdown ask for it again."""
@@ -215,7 +220,7 @@ class QuorumDriver:
             if process.is_up and process.epoch != NO_EPOCH:
                 self.sessions.hear(process.id, process.epoch, self.now_ms)
         for broker, epoch in self.sessions.expired(self.now_ms):
-            self.submit(broker_events.FenceBroker(broker, epoch))
+            self.submit(quorum_events.FenceBroker(broker, epoch))
 
     def shut_down(self, broker: int) -> Any:
         """Send a heartbeat that asks for a shutdown; a process that may shut down ends, and leaves its clean-shutdown file."""
@@ -243,7 +248,7 @@ class QuorumDriver:
     def configure(self, topic: str, values: Mapping[str, str | None]) -> None:
         """Change configurations of a topic, or (an empty name) of all brokers."""
         kind = ResourceType.TOPIC if topic else ResourceType.BROKER
-        self.submit(broker_events.ChangeConfigs((changes.ConfigsChanged(kind, topic, values),)))
+        self.submit(quorum_events.ChangeConfigs((quorum_changes.ConfigsChanged(kind, topic, values),)))
 
     def alter_isr(self, partition: str, isr: Sequence[int], **claims: Any) -> Any:
         """Request an ISR as the leader, with its knowledge of the partition unless `claims` differ."""
@@ -265,7 +270,7 @@ class QuorumDriver:
     def assign_directory(self, broker: int, partition: str, number: int) -> Any:
         """Say in which directory a replica is."""
         assigned = {tp(partition): directory(number)}
-        return self.submit(broker_events.AssignReplicasToDirs(broker, self.processes[broker].epoch, assigned))
+        return self.submit(quorum_events.AssignReplicasToDirs(broker, self.processes[broker].epoch, assigned))
 
     # State.
 

@@ -3,7 +3,7 @@
 import pytest
 
 from controller_core.decisions.broker_requests import PartitionAnswer
-from controller_core.model import broker_events, events
+from controller_core.model import events, quorum_events
 from controller_core.quorum_mode.heartbeats import HeartbeatAnswer
 from kafka_wire.errors import ErrorCode, Failure
 from tests.controller_core.quorum_mode.driver import QuorumDriver
@@ -28,7 +28,7 @@ def code_of(answer: object) -> ErrorCode:
 @pytest.mark.shows("C13")
 def test_a_heartbeat_of_another_incarnation_is_refused(driver: QuorumDriver) -> None:
     """C13 in KRaft mode: STALE_BROKER_EPOCH."""
-    answer = driver.submit(broker_events.Heartbeat(1, 10_000, 10_000))
+    answer = driver.submit(quorum_events.Heartbeat(1, 10_000, 10_000))
 
     assert (code_of(answer), driver.changes) == (ErrorCode.STALE_BROKER_EPOCH, [])
 
@@ -55,14 +55,14 @@ def test_a_broker_that_asks_for_it_is_fenced(driver: QuorumDriver) -> None:
 
 def test_a_session_that_expired_fences_only_its_incarnation(driver: QuorumDriver) -> None:
     """The broker registered again in the meantime."""
-    driver.submit(broker_events.FenceBroker(1, 10_000))
+    driver.submit(quorum_events.FenceBroker(1, 10_000))
 
     assert driver.changes == []
 
 
 def test_suspicion_of_an_earlier_incarnation_is_ignored(driver: QuorumDriver) -> None:
     """ADR 57: its connection ended because it was replaced."""
-    driver.submit(broker_events.HeartbeatConnectionEnded(1, 10_000))
+    driver.submit(quorum_events.HeartbeatConnectionEnded(1, 10_000))
 
     assert driver.cluster.suspected == set()
 

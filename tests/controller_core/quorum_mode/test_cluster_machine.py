@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from controller_core.model import NO_LEADER, TopicPartition, broker_events, events
+from controller_core.model import NO_LEADER, TopicPartition, events, quorum_events
 from controller_core.model.ids import NO_EPOCH
 from kafka_wire.errors import ErrorCode, Failure
 from tests.controller_core.quorum_mode.checked import CheckedDriver
@@ -167,7 +167,7 @@ class Machine(RuleBasedStateMachine):
     def balance(self) -> None:
         """The periodic checks of leaders run (C14 is in `test_leader_balance` of the shared decisions)."""
         self.driver.submit(events.BalanceLeaders(0))
-        self.driver.submit(broker_events.ElectUncleanLeaders(1_000))
+        self.driver.submit(quorum_events.ElectUncleanLeaders(1_000))
 
     @rule(broker=BROKERS)
     def allocate(self, broker: int) -> None:

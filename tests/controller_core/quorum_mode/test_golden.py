@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.model import broker_events, events
+from controller_core.model import events, quorum_events
 from controller_core.model.mode_rules import RestartPolicy
 from tests.controller_core.decisions.loop import tp
 from tests.controller_core.decisions.script import NOTHING, parse
@@ -100,7 +100,7 @@ COMMANDS: Mapping[str, Callable[[QuorumDriver, list[str]], object]] = {
     "reassign": lambda driver, words: driver.reassign({words[0]: _ids(words[1])}),
     "cancel": lambda driver, words: driver.reassign({words[0]: None}),
     "elect": _elect,
-    "elect-unclean-leaders": lambda driver, _: driver.submit(broker_events.ElectUncleanLeaders(1000)),
+    "elect-unclean-leaders": lambda driver, _: driver.submit(quorum_events.ElectUncleanLeaders(1000)),
     "balance": lambda driver, words: driver.submit(events.BalanceLeaders(int(words[0]))),
     "configure": _configure,
     "producer-ids": lambda driver, words: driver.submit(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from controller_core.decisions.transition import apply
-from controller_core.model import broker_events, changes, events
+from controller_core.model import changes, events, quorum_events
 from controller_core.quorum_mode.decide import decide
 from controller_core.quorum_mode.heartbeats import HeartbeatAnswer
 from controller_core.quorum_mode.leaving import WHOLE_STEPS
@@ -139,7 +139,7 @@ def first_step(driver: QuorumDriver, event: events.Event) -> tuple[events.Event,
 def test_a_broker_that_leaves_does_not_return_to_an_isr_between_two_steps() -> None:
     """Otherwise a broker that is alive, and only cut off from the controller, could stay in service."""
     driver = cluster_of_three(STEP_ROWS, elr=True)
-    first_step(driver, broker_events.FenceBroker(1, driver.processes[1].epoch))
+    first_step(driver, quorum_events.FenceBroker(1, driver.processes[1].epoch))
 
     assert driver.alter_isr("orders-0", (2, 3, 1)).code is ErrorCode.INELIGIBLE_REPLICA
 
@@ -147,7 +147,7 @@ def test_a_broker_that_leaves_does_not_return_to_an_isr_between_two_steps() -> N
 def test_a_broker_whose_fencing_was_not_completed_is_in_service_with_its_next_heartbeat() -> None:
     """The request that asked for it ended between two steps."""
     driver = cluster_of_three(STEP_ROWS, elr=True)
-    first_step(driver, broker_events.Heartbeat(1, driver.processes[1].epoch, driver.log_end, wants_fence=True))
+    first_step(driver, quorum_events.Heartbeat(1, driver.processes[1].epoch, driver.log_end, wants_fence=True))
     assert driver.cluster.may_lead() == {2, 3}
 
     answer = driver.heartbeat(1)
@@ -161,10 +161,10 @@ def test_a_new_active_controller_elects_the_leaders_of_an_unfinished_return() ->
     driver = cluster_of_three(STEP_ROWS, elr=True)
     driver.kill(1, 2, 3)
     driver.expire()
-    first_step(driver, broker_events.Heartbeat(1, driver.processes[1].epoch, driver.log_end))
+    first_step(driver, quorum_events.Heartbeat(1, driver.processes[1].epoch, driver.log_end))
     led = len(driver.cluster.columns.led_by(driver.cluster.columns.flags([1])))
     assert led > 0
 
-    driver.submit(broker_events.ElectWaitingLeaders())
+    driver.submit(quorum_events.ElectWaitingLeaders())
 
     assert len(driver.cluster.columns.led_by(driver.cluster.columns.flags([1]))) > led

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from controller_core.decisions.transition import apply
-from controller_core.model import NO_LEADER, Broker, Cluster, Replicas, changes
+from controller_core.model import NO_LEADER, Broker, Cluster, Replicas, quorum_changes
 from controller_core.model.columns import pad, unpad
 from controller_core.model.mode_rules import kraft_rules
 from controller_core.rules.complete_change import Electing, Target, complete_change, current_target, electing
@@ -20,7 +20,7 @@ def cluster_with(isr: Replicas, leader: int, *, elr: bool = True, version: int =
     """Return a cluster of the brokers 1, 2, 3 in service, and one partition with these replicas."""
     cluster = Cluster(3000, 1, kraft_rules({METADATA_VERSION: version, ELR_VERSION: int(elr)}))
     for broker in (1, 2, 3):
-        apply(cluster, changes.BrokerRegistered(Broker(broker, broker, ())))
+        apply(cluster, quorum_changes.BrokerRegistered(Broker(broker, broker, ())))
     topic = cluster.add_topic("orders", None)
     topic.rows = cluster.columns.add(topic.index, ROW, pad([(1, 2, 3)]))
     leaders = np.array([leader], dtype=np.int32)

@@ -9,20 +9,13 @@ from uuid import NAMESPACE_DNS, uuid5
 import pytest
 
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import BrokersObserved, TopicDeletion
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, Send, SendStopReplica
-from controller_core.model.events import (
-    AlterPartition,
-    CreateTopics,
-    Event,
-    IsrChange,
-    LeaderAndIsrAnswered,
-    NewTopic,
-    StopReplicaAnswered,
-)
+from controller_core.model.events import AlterPartition, CreateTopics, Event, IsrChange, NewTopic
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
+from controller_core.model.zookeeper_changes import BrokersObserved, TopicDeletion
+from controller_core.model.zookeeper_events import LeaderAndIsrAnswered, StopReplicaAnswered
 from controller_core.shell import controller as controller_module
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.requests import OwnAddress

@@ -13,14 +13,8 @@ from controller_core.decisions.topics import TopicCreation
 from controller_core.model.changes import Change
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, SendLeaderAndIsr, SendMetadata
-from controller_core.model.events import (
-    BrokersRead,
-    CreatePartitions,
-    Event,
-    NewPartitions,
-    RepairPartitions,
-    TopicsRead,
-)
+from controller_core.model.events import CreatePartitions, Event, NewPartitions, RepairPartitions
+from controller_core.model.zookeeper_events import BrokersRead, TopicsRead
 from controller_core.shell import controller as controller_module
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE

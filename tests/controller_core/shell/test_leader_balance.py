@@ -8,7 +8,8 @@ import pytest
 
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
-from controller_core.model.events import AlterPartition, BalanceLeaders, BrokersRead, Event, IsrChange
+from controller_core.model.events import AlterPartition, BalanceLeaders, Event, IsrChange
+from controller_core.model.zookeeper_events import BrokersRead
 from controller_core.shell import periodic_tasks
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.periodic_tasks import balance_leaders

@@ -8,9 +8,9 @@ import pytest
 
 from controller_core.decisions.transition import apply
 from controller_core.model.broker import Endpoint
-from controller_core.model.changes import BrokersObserved
-from controller_core.model.events import StrayLogsFound
 from controller_core.model.ids import TopicPartition
+from controller_core.model.zookeeper_changes import BrokersObserved
+from controller_core.model.zookeeper_events import StrayLogsFound
 from controller_core.shell import log_survey as module
 from controller_core.shell.log_survey import PAUSES, ListingError, LogSurvey
 from controller_core.shell.metrics import Metrics

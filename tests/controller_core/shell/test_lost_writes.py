@@ -5,11 +5,8 @@ Sources: protocol notes, Z103; C4.
 
 import pytest
 
-from controller_core.model.events import (
-    AllocateProducerIds,
-    BrokersRead,
-    ElectLeaders,
-)
+from controller_core.model.events import AllocateProducerIds, ElectLeaders
+from controller_core.model.zookeeper_events import BrokersRead
 from tests.controller_core.shell.terms import Term, isr_request, names
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault
 from tests.controller_core.shell.zookeeper.vocabulary import tp

@@ -8,16 +8,11 @@ from prometheus_client import generate_latest
 
 from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
-from controller_core.model.broker_events import BrokerEvent
-from controller_core.model.changes import (
-    BrokersObserved,
-    DeletionBlocked,
-    DeletionStarted,
-    PartitionStates,
-    RequestsToBrokers,
-)
+from controller_core.model.changes import PartitionStates, RequestsToBrokers
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import AllocateProducerIds, Event, RepairPartitions
+from controller_core.model.quorum_events import QuorumEvent
+from controller_core.model.zookeeper_changes import BrokersObserved, DeletionBlocked, DeletionStarted
 from controller_core.shell.metrics import CONTROLLER_STATES, Metrics
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
 from tests.controller_core.states import NewState, partition_states
@@ -168,7 +163,7 @@ def test_events_are_timed_in_kafkas_states_from_their_begin(metrics: Metrics) ->
 
 def test_every_event_has_one_of_kafkas_states_or_is_listed_without() -> None:
     """A new event needs a decision here. The states are those of ZooKeeper mode: Kafka's KRaft controller has none."""
-    assert set(get_args(Event)) == set(CONTROLLER_STATES) | WITHOUT_STATE | set(get_args(BrokerEvent))
+    assert set(get_args(Event)) == set(CONTROLLER_STATES) | WITHOUT_STATE | set(get_args(QuorumEvent))
 
 
 def test_queues_are_counted_for_each_broker(metrics: Metrics) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from controller_core.decisions.broker_requests import PartitionAnswer
-from controller_core.model import events
+from controller_core.model import events, zookeeper_events
 from controller_core.model.events import Event
 from controller_core.model.scope import ALL
 from controller_core.shell import scheduler
@@ -72,7 +72,7 @@ async def test_a_failed_log_directory_is_accepted(term: Term) -> None:
     """KIP-112: only the answer to LeaderAndIsr reports it."""
     async with flooded(term):
         epoch = term.cluster.brokers[1].epoch
-        term.channels.answered(events.LeaderAndIsrAnswered(1, epoch, names("orders-0"), ()))
+        term.channels.answered(zookeeper_events.LeaderAndIsrAnswered(1, epoch, names("orders-0"), ()))
         await settled()
 
     leader, _, isr = term.state("orders-0")
@@ -94,7 +94,7 @@ async def test_an_alter_partition_is_accepted_and_passes_clients(term: Term) -> 
 async def test_timers_and_watches_are_accepted(term: Term) -> None:
     """The failure of a broker is detected and repaired."""
     async with flooded(term) as end:
-        seen = term.controller.post(events.BrokersRead(tuple(term.broker(broker) for broker in (2, 3))))
+        seen = term.controller.post(zookeeper_events.BrokersRead(tuple(term.broker(broker) for broker in (2, 3))))
         await settled()
         end()
         await seen
@@ -113,7 +113,7 @@ async def test_timers_and_watches_are_accepted(term: Term) -> None:
         (events.DeleteTopics(()), CLIENT),
         (events.ElectLeaders(None), CLIENT),
         (events.RepairPartitions(), OWN),
-        (events.StopReplicaAnswered(1, ()), OWN),
+        (zookeeper_events.StopReplicaAnswered(1, ()), OWN),
     ],
     ids=lambda value: type(value).__name__,
 )

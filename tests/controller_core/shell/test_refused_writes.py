@@ -5,15 +5,11 @@ Sources: ARCHITECTURE.md; protocol notes, Z51.
 
 import pytest
 
-from controller_core.model.changes import DeletionQueued, DeletionStarted, Origin
+from controller_core.model import Origin
 from controller_core.model.decision import SendLeaderAndIsr
-from controller_core.model.events import (
-    AdvanceDeletions,
-    AlterReassignments,
-    BrokersRead,
-    CreateTopics,
-    LeaderAndIsrRejected,
-)
+from controller_core.model.events import AlterReassignments, CreateTopics
+from controller_core.model.zookeeper_changes import DeletionQueued, DeletionStarted
+from controller_core.model.zookeeper_events import AdvanceDeletions, BrokersRead, LeaderAndIsrRejected
 from controller_core.shell import controller as controller_module
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.brokers.answers import Retry

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.model.events import RepairAssignments
+from controller_core.model.zookeeper_events import RepairAssignments
 from controller_core.shell.startup_checks import MAX_PARTITIONS_NAMED, IdentityError, holds_replicas
 from controller_core.shell.zookeeper.controller_election import Controllership
 from controller_core.shell.zookeeper.loading import load_cluster, require_no_replicas_with_id

@@ -8,10 +8,7 @@ import logging
 
 import pytest
 
-from controller_core.model.events import (
-    DeleteTopics,
-    RepairPartitions,
-)
+from controller_core.model.events import DeleteTopics, RepairPartitions
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.controller import Controller
 from kafka_zookeeper import paths

@@ -7,10 +7,8 @@ import asyncio
 
 import pytest
 
-from controller_core.model.events import (
-    BrokersRead,
-    DeleteTopics,
-)
+from controller_core.model.events import DeleteTopics
+from controller_core.model.zookeeper_events import BrokersRead
 from controller_core.shell.active import Defaults, TermEndedError
 from tests.controller_core.shell.terms import Term, settled
 from tests.twins.unclean_election import allows_unclean

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from controller_core.model import events
-from controller_core.model.changes import TopicDeletionObserved
+from controller_core.model import zookeeper_events
 from controller_core.model.ids import NO_LEADER
+from controller_core.model.zookeeper_changes import TopicDeletionObserved
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr, UpdateMetadata
 from tests.controller_core.decisions.written import DeposedError
@@ -130,7 +130,7 @@ def test_a_decision_changes_nothing_and_is_repeatable(driver: Driver) -> None:
     """`decide` is a pure function of the cluster and the event (ARCHITECTURE.md)."""
     from controller_core.zookeeper_mode.decide import decide
 
-    event = events.BrokersRead((driver.brokers[1].registration,))
+    event = zookeeper_events.BrokersRead((driver.brokers[1].registration,))
     before = {name: getattr(driver.cluster.columns, name).copy() for name in ("leader", "isr", "leader_epoch")}
     first, second = (decide(driver.cluster, event) for _ in range(2))
 

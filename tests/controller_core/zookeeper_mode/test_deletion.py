@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.model import events
+from controller_core.model import zookeeper_events
 from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
@@ -146,7 +146,7 @@ def test_requests_are_repeated_when_a_broker_restarts_before_its_answer(driver: 
 def test_an_unexpected_answer_changes_nothing(driver: Driver) -> None:
     """A late answer to an earlier request."""
     driver.delete("orders")
-    driver.submit(events.StopReplicaAnswered(3, (tp("orders-0"), tp("orders-1"))))
+    driver.submit(zookeeper_events.StopReplicaAnswered(3, (tp("orders-0"), tp("orders-1"))))
 
     assert "orders" in driver.cluster.topics
 
@@ -157,7 +157,7 @@ def test_a_failed_deletion_is_blocked_and_not_retried_at_once(driver: Driver) ->
     driver.answer(1)
     driver.forget()
     driver.answer(2, failing={"orders-1": "KAFKA_STORAGE_ERROR"})
-    driver.submit(events.AdvanceDeletions())
+    driver.submit(zookeeper_events.AdvanceDeletions())
 
     assert reason(driver) == "broker 2 could not delete orders-1: KAFKA_STORAGE_ERROR"
     assert driver.sent(StopReplica) == []
@@ -168,7 +168,7 @@ def test_a_refused_deletion_is_retried_on_request(driver: Driver) -> None:
     driver.delete("orders")
     driver.answer(1)
     driver.answer(2, failing={"orders-1": "KAFKA_STORAGE_ERROR"})
-    driver.submit(events.AdvanceDeletions(retry=True))
+    driver.submit(zookeeper_events.AdvanceDeletions(retry=True))
     driver.answer()
 
     assert is_removed(driver)
@@ -249,7 +249,7 @@ def test_a_queued_topic_is_not_moved(driver: Driver) -> None:
 def test_names_queued_by_another_process_are_accepted_and_unknown_ones_removed(driver: Driver) -> None:
     """KafkaController.processTopicDeletion: names without a topic are removed from /admin/delete_topics."""
     driver.written.deletions += ["orders", "ghost"]
-    driver.submit(events.DeletionsRead(("orders", "ghost")))
+    driver.submit(zookeeper_events.DeletionsRead(("orders", "ghost")))
 
     assert driver.written.deletions == ["orders"]
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from controller_core.model import events
-from controller_core.model.changes import TopicDeletion
+from controller_core.model import zookeeper_events
 from controller_core.model.ids import NO_LEADER
+from controller_core.model.zookeeper_changes import TopicDeletion
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.decisions.driver import CONTROLLER, Driver, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr, StopReplica
@@ -55,7 +55,7 @@ def test_a_name_found_at_a_takeover_waits_for_the_setting(driver: Driver) -> Non
     driver.written.deletions.append("orders")
     take_over_with_unknown_setting(driver)
 
-    driver.submit(events.AdvanceDeletions(retry=True))
+    driver.submit(zookeeper_events.AdvanceDeletions(retry=True))
 
     assert driver.sent(StopReplica) == []
     assert driver.written.deletions == ["orders"]
@@ -105,7 +105,7 @@ def test_the_last_reported_value_remains_in_force(driver: Driver) -> None:
     """A poll without responses changes nothing."""
     driver.report_topic_deletion(TopicDeletion.DISABLED)
 
-    driver.submit(events.TopicDeletionRead(TopicDeletion.NOT_REPORTED))
+    driver.submit(zookeeper_events.TopicDeletionRead(TopicDeletion.NOT_REPORTED))
 
     assert driver.cluster.topic_deletion is TopicDeletion.DISABLED
 

@@ -6,9 +6,10 @@ fetchPendingPreferredReplicaElections.
 
 import pytest
 
-from controller_core.model import events
-from controller_core.model.changes import ElectionRequestsProcessed, MovesStarted, PendingReassignmentRequestsChanged
+from controller_core.model import events, zookeeper_events
+from controller_core.model.changes import MovesStarted
 from controller_core.model.ids import NO_EPOCH
+from controller_core.model.zookeeper_changes import ElectionRequestsProcessed, PendingReassignmentRequestsChanged
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 
@@ -149,7 +150,7 @@ def test_a_superseded_request_is_not_started_after_a_takeover(driver: Driver, af
 def test_a_list_that_changes_while_a_request_is_superseded_is_reviewed(driver: Driver) -> None:
     """Nothing is overwritten; the next read starts the new requests, and not the superseded one."""
     driver.request_moves({"orders-0": [1, 4]})
-    other = events.ReassignmentRequestsRead({tp("orders-0"): (1, 4), tp("orders-1"): (2, 4)}, 1)
+    other = zookeeper_events.ReassignmentRequestsRead({tp("orders-0"): (1, 4), tp("orders-1"): (2, 4)}, 1)
 
     def write() -> None:
         driver.written.reassignment_requests = other
@@ -176,7 +177,7 @@ def test_deleting_the_list_cancels_no_move(driver: Driver) -> None:
 def test_a_controller_that_takes_over_continues_the_list(driver: Driver) -> None:
     """initializePartitionReassignments: running moves continue, new ones start, completed ones are removed."""
     driver.request_moves({"orders-0": [1, 4]})
-    driver.written.reassignment_requests = events.ReassignmentRequestsRead(
+    driver.written.reassignment_requests = zookeeper_events.ReassignmentRequestsRead(
         {tp("orders-0"): (1, 4), tp("orders-1"): (2, 4)}, 5
     )
     driver.take_over()
@@ -219,7 +220,7 @@ def test_a_lost_response_leaves_nothing_behind(driver: Driver, commits: int) -> 
 def test_a_list_changed_by_another_process_is_not_overwritten(driver: Driver) -> None:
     """A write is conditional on the version that was read; the next read processes the rest."""
     driver.request_moves({"orders-0": [1, 4]})
-    other = events.ReassignmentRequestsRead({tp("orders-0"): (1, 4), tp("orders-1"): (2, 4)}, 1)
+    other = zookeeper_events.ReassignmentRequestsRead({tp("orders-0"): (1, 4), tp("orders-1"): (2, 4)}, 1)
 
     def write() -> None:
         driver.written.reassignment_requests = other
@@ -236,7 +237,7 @@ def test_the_list_of_a_removed_topic_is_deleted(driver: Driver) -> None:
     """The topic's znode was deleted manually; the periodic check finds that its move has ended."""
     driver.request_moves({"orders-0": [1, 4]})
     driver.written.remove("orders")
-    driver.submit(events.TopicsRead((), ("orders",)))
+    driver.submit(zookeeper_events.TopicsRead((), ("orders",)))
     driver.submit(events.AdvanceMoves())
 
     assert driver.requested() is None
@@ -291,6 +292,6 @@ def test_elections_refused_in_part_are_decided_again_and_reported_once(driver: D
 
 def test_a_missing_list_has_no_requests(driver: Driver) -> None:
     """The usual first read of a controller."""
-    driver.submit(events.ReassignmentRequestsRead({}, NO_EPOCH))
+    driver.submit(zookeeper_events.ReassignmentRequestsRead({}, NO_EPOCH))
 
     assert driver.changes == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.model import events
+from controller_core.model import events, zookeeper_events
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.decisions.driver import CONTROLLER, State, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr
@@ -53,7 +53,7 @@ def test_an_assignment_that_cannot_be_repaired_is_not_rewritten() -> None:
     driver.kill(1)
     driver.find("orders", [[CONTROLLER]])
     driver.forget()
-    for event in (events.RepairPartitions(), events.RepairAssignments(), events.AdvanceMoves()):
+    for event in (events.RepairPartitions(), zookeeper_events.RepairAssignments(), events.AdvanceMoves()):
         driver.submit(event)
 
     assert driver.changes == []
@@ -103,7 +103,7 @@ def test_a_topic_that_no_longer_exists_is_removed() -> None:
     driver.reassign({"orders-0": [3]})
     driver.delete("orders")
     driver.written.remove("orders")
-    driver.submit(events.TopicsRead((), ("orders",)))
+    driver.submit(zookeeper_events.TopicsRead((), ("orders",)))
     driver.kill(1)
 
     assert (set(driver.cluster.topics), driver.cluster.moves) == ({"others"}, {})
@@ -115,7 +115,7 @@ def test_a_topic_deleted_and_created_again_between_two_reads_is_new() -> None:
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.written.remove("orders")
     driver.write_topic("orders", [[3, 1]])
-    driver.submit(events.TopicsRead((driver.written.record("orders"),), ("orders",)))
+    driver.submit(zookeeper_events.TopicsRead((driver.written.record("orders"),), ("orders",)))
 
     assert driver.state("orders-0") == State(3, 1, (3,))
     assert driver.cluster.refused_at(driver.row("orders-0")) == {1}
@@ -125,7 +125,7 @@ def test_a_topic_deleted_and_created_again_between_two_reads_is_new() -> None:
 def test_a_known_topic_is_not_added_twice() -> None:
     """Reads are levels; a late one changes nothing."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
-    driver.submit(events.TopicsRead((driver.written.record("orders"),), ("ghost",)))
+    driver.submit(zookeeper_events.TopicsRead((driver.written.record("orders"),), ("ghost",)))
 
     assert driver.changes == []
 
@@ -134,7 +134,7 @@ def test_a_topic_found_during_a_move_continues_it() -> None:
     """C9: the written lists are sufficient."""
     driver = cluster_with(THREE)
     driver.write_topic("orders", [[3, 1, 2]], adding={0: (3,)}, removing={0: (2,)})
-    driver.submit(events.TopicsRead((driver.written.record("orders"),), ()))
+    driver.submit(zookeeper_events.TopicsRead((driver.written.record("orders"),), ()))
 
     assert driver.written.topics["orders"].replicas == {0: (3, 1)}
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from controller_core.model import cluster as cluster_module
-from controller_core.model import events
+from controller_core.model import zookeeper_events
 from controller_core.model.ids import EPOCH_DURING_DELETE
 from controller_core.zookeeper_mode.stray_logs import LogKind, classify_log
 from kafka_wire.errors import ErrorCode, Failure
@@ -125,7 +125,9 @@ def test_a_partition_that_its_leader_refuses_is_led_by_another_replica(error: st
     assert topic_id is not None
     epoch = driver.brokers[2].epoch
 
-    driver.submit(events.LeaderAndIsrAnswered(2, epoch, (), (), {tp("orders-0"): error}, {"orders": topic_id}))
+    driver.submit(
+        zookeeper_events.LeaderAndIsrAnswered(2, epoch, (), (), {tp("orders-0"): error}, {"orders": topic_id})
+    )
 
     assert driver.state("orders-0") == State(2, 0, (2, 3))
 
@@ -186,7 +188,9 @@ def test_an_answer_about_an_earlier_topic_of_the_name_refuses_nothing() -> None:
     driver = cluster_with(THREE, {"orders": [[2, 3]]})
     earlier = {"orders": driver.new_topic_id()}
 
-    driver.submit(events.LeaderAndIsrAnswered(2, driver.brokers[2].epoch, (), (), {tp("orders-0"): STALE}, earlier))
+    driver.submit(
+        zookeeper_events.LeaderAndIsrAnswered(2, driver.brokers[2].epoch, (), (), {tp("orders-0"): STALE}, earlier)
+    )
 
     assert driver.cluster.refused_replicas == {}
     assert driver.state("orders-0") == State(2, 0, (2, 3))
@@ -321,7 +325,7 @@ def test_a_list_of_an_earlier_broker_incarnation_deletes_nothing() -> None:
     driver.bounce(2)
     driver.forget()
 
-    driver.submit(events.StrayLogsFound(2, epoch, (tp("orders-0"),)))
+    driver.submit(zookeeper_events.StrayLogsFound(2, epoch, (tp("orders-0"),)))
 
     assert driver.sent(StopReplica) == []
 

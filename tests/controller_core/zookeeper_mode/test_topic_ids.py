@@ -5,9 +5,9 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model import events
-from controller_core.model.changes import TopicIdAssigned
+from controller_core.model import zookeeper_events
 from controller_core.model.decision import SendLeaderAndIsr, SendMetadata
+from controller_core.model.zookeeper_changes import TopicIdAssigned
 from controller_core.zookeeper_mode.observed_topics import topics_without_id
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr, UpdateMetadata
@@ -30,7 +30,7 @@ def test_a_topic_without_an_id_gets_the_generated_one() -> None:
     driver = cluster_with_old_topic([1, 2], [2, 3])
     before = driver.written.topics["old"]
 
-    driver.submit(events.AssignTopicIds({"old": ID}))
+    driver.submit(zookeeper_events.AssignTopicIds({"old": ID}))
 
     assert driver.written.topics["old"] == replace(before, topic_id=ID, version=before.version + 1)
     assert driver.cluster.topics["old"].topic_id == ID
@@ -43,7 +43,7 @@ def test_brokers_get_the_id_with_the_leader_epoch_that_they_know() -> None:
     driver = cluster_with_old_topic([1, 2])
     state = driver.state("old-0")
 
-    driver.submit(events.AssignTopicIds({"old": ID}))
+    driver.submit(zookeeper_events.AssignTopicIds({"old": ID}))
 
     assert driver.state("old-0") == state
     assert [message.partitions[tp("old-0")].leader_epoch for message in driver.sent(LeaderAndIsr)] == [0, 0]
@@ -53,10 +53,10 @@ def test_brokers_get_the_id_with_the_leader_epoch_that_they_know() -> None:
 def test_an_id_is_never_replaced() -> None:
     """A written id stays; the event may be decided again after a refused write."""
     driver = cluster_with_old_topic([1, 2])
-    driver.submit(events.AssignTopicIds({"old": ID}))
+    driver.submit(zookeeper_events.AssignTopicIds({"old": ID}))
     driver.forget()
 
-    driver.submit(events.AssignTopicIds({"old": OTHER_ID, "never": OTHER_ID}))
+    driver.submit(zookeeper_events.AssignTopicIds({"old": OTHER_ID, "never": OTHER_ID}))
 
     assert driver.changes == []
     assert driver.messages == []
@@ -71,7 +71,7 @@ def test_an_id_written_by_another_process_is_used_and_sent() -> None:
         driver.written.topics["old"] = replace(current, topic_id=OTHER_ID, version=current.version + 1)
 
     driver.intrude(write_id)
-    driver.submit(events.AssignTopicIds({"old": ID}))
+    driver.submit(zookeeper_events.AssignTopicIds({"old": ID}))
 
     assert driver.written.topics["old"].topic_id == OTHER_ID
     assert driver.cluster.topics["old"].topic_id == OTHER_ID
@@ -83,7 +83,7 @@ def test_an_id_whose_write_result_was_lost_is_used_and_sent() -> None:
     driver = cluster_with_old_topic([1, 2])
     driver.lose_answer()
 
-    driver.submit(events.AssignTopicIds({"old": ID}))
+    driver.submit(zookeeper_events.AssignTopicIds({"old": ID}))
 
     assert driver.written.topics["old"].topic_id == ID
     assert driver.cluster.topics["old"].topic_id == ID
@@ -97,7 +97,7 @@ def test_a_running_move_keeps_its_lists_when_the_topic_gets_an_id() -> None:
     moving = driver.written.topics["old"]
     assert moving.adding == {0: (3,)}
 
-    driver.submit(events.AssignTopicIds({"old": ID}))
+    driver.submit(zookeeper_events.AssignTopicIds({"old": ID}))
 
     assert driver.written.topics["old"] == replace(moving, topic_id=ID, version=moving.version + 1)
 
@@ -109,7 +109,7 @@ def test_a_topic_queued_for_deletion_gets_no_id() -> None:
     driver.delete("old")
     driver.forget()
 
-    driver.submit(events.AssignTopicIds({"old": ID}))
+    driver.submit(zookeeper_events.AssignTopicIds({"old": ID}))
 
     assert [change for change in driver.changes if isinstance(change, TopicIdAssigned)] == []
 
@@ -120,7 +120,7 @@ def test_a_topic_that_appears_without_an_id_has_one_before_its_partitions_come_o
     driver.write_topic("late", [[1, 2]])
     driver.written.topics["late"] = replace(driver.written.topics["late"], topic_id=None)
 
-    driver.submit(events.TopicsRead((replace(driver.written.record("late"), new_id=ID),), ()))
+    driver.submit(zookeeper_events.TopicsRead((replace(driver.written.record("late"), new_id=ID),), ()))
 
     assert driver.written.topics["late"].topic_id == ID
     assert driver.cluster.topics["late"].topic_id == ID
@@ -134,7 +134,7 @@ def test_requests_contain_the_assigned_id() -> None:
     sends = []
     driver._send = sends.extend  # type: ignore[method-assign]
 
-    driver.submit(events.AssignTopicIds({"old": ID}))
+    driver.submit(zookeeper_events.AssignTopicIds({"old": ID}))
 
     rows = driver.cluster.topics["old"].rows
     assert [type(send) for send in sends] == [SendLeaderAndIsr, SendLeaderAndIsr, SendMetadata]

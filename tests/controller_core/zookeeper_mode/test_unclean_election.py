@@ -5,7 +5,7 @@ Source: KafkaController, UncleanLeaderElectionEnable and TopicUncleanLeaderElect
 
 import pytest
 
-from controller_core.model import events
+from controller_core.model import zookeeper_events
 from controller_core.model.changes import BrokerDefault
 from tests.controller_core.decisions.driver import Driver, State, cluster_with
 from tests.controller_core.decisions.messages import Message
@@ -28,7 +28,7 @@ def driver() -> Driver:
 
 def test_a_topic_that_starts_to_allow_it_gets_a_leader_at_once(driver: Driver) -> None:
     """TopicUncleanLeaderElectionEnable: leaders are elected only for the topic's offline partitions."""
-    driver.submit(events.UncleanElectionRead({"orders": True}))
+    driver.submit(zookeeper_events.UncleanElectionRead({"orders": True}))
 
     assert driver.state("orders-0") == State(2, 2, (2,))
     assert driver.state("logs-0") == State(-1, 1, (1,))
@@ -38,8 +38,8 @@ def test_a_topic_that_starts_to_allow_it_gets_a_leader_at_once(driver: Driver) -
 @pytest.mark.shows("C7")
 def test_a_default_that_allows_it_applies_to_topics_without_a_setting(driver: Driver) -> None:
     """UncleanLeaderElectionEnable; C7: the topic's configuration takes precedence."""
-    driver.submit(events.UncleanElectionRead({"logs": False}))
-    driver.submit(events.UncleanElectionRead(defaults={STATIC: True}))
+    driver.submit(zookeeper_events.UncleanElectionRead({"logs": False}))
+    driver.submit(zookeeper_events.UncleanElectionRead(defaults={STATIC: True}))
 
     assert driver.state("orders-0") == State(2, 2, (2,))
     assert driver.state("logs-0") == State(-1, 1, (1,))
@@ -52,7 +52,7 @@ def test_the_dynamic_default_takes_precedence_over_the_one_in_brokers_files(
 ) -> None:
     """DynamicBrokerConfig, in either order of reading. While neither allows it, no leader is elected."""
     settings = {STATIC: not allowed, DYNAMIC: allowed}
-    driver.submit(events.UncleanElectionRead(defaults={source: settings[source] for source in order}))
+    driver.submit(zookeeper_events.UncleanElectionRead(defaults={source: settings[source] for source in order}))
 
     assert allowed is allows_unclean(driver.cluster, "orders")
     assert (2 if allowed else -1) == driver.state("orders-0").leader
@@ -60,8 +60,8 @@ def test_the_dynamic_default_takes_precedence_over_the_one_in_brokers_files(
 
 def test_a_removed_setting_no_longer_applies(driver: Driver) -> None:
     """Current leaders stay."""
-    driver.submit(events.UncleanElectionRead({"orders": True}, {DYNAMIC: True}))
-    driver.submit(events.UncleanElectionRead({"orders": None}, {DYNAMIC: None}))
+    driver.submit(zookeeper_events.UncleanElectionRead({"orders": True}, {DYNAMIC: True}))
+    driver.submit(zookeeper_events.UncleanElectionRead({"orders": None}, {DYNAMIC: None}))
 
     assert not allows_unclean(driver.cluster, "orders")
     assert driver.state("orders-0").leader == 2
@@ -69,7 +69,7 @@ def test_a_removed_setting_no_longer_applies(driver: Driver) -> None:
 
 def test_known_settings_have_no_effect(driver: Driver) -> None:
     """A repeated read changes nothing, and unknown topics are ignored."""
-    driver.submit(events.UncleanElectionRead({"logs": None, "never": True}, {STATIC: None}))
+    driver.submit(zookeeper_events.UncleanElectionRead({"logs": None, "never": True}, {STATIC: None}))
 
     assert driver.changes == []
     assert driver.sent(Message) == []
@@ -77,8 +77,8 @@ def test_known_settings_have_no_effect(driver: Driver) -> None:
 
 def test_a_deleted_topic_loses_its_setting(driver: Driver) -> None:
     """Another topic of that name starts with its own setting."""
-    driver.submit(events.UncleanElectionRead({"logs": True}))
-    driver.submit(events.TopicsRead((), ("logs",)))
+    driver.submit(zookeeper_events.UncleanElectionRead({"logs": True}))
+    driver.submit(zookeeper_events.TopicsRead((), ("logs",)))
 
     assert driver.cluster.unclean_topics == {}
 
@@ -88,9 +88,9 @@ def test_a_topic_created_by_a_broker_has_its_setting() -> None:
     driver = cluster_with([1, 2])
     driver.write_topic("auto", [[1, 2]])
     record = driver.written.record("auto")
-    record = events.TopicRecord(
+    record = zookeeper_events.StoredTopic(
         record.name, record.topic_id, record.replicas, configs={"unclean.leader.election.enable": "true"}
     )
-    driver.submit(events.TopicsRead((record,), ()))
+    driver.submit(zookeeper_events.TopicsRead((record,), ()))
 
     assert allows_unclean(driver.cluster, "auto")

@@ -6,22 +6,23 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from controller_core.model import events
+from controller_core.model import Origin, events, zookeeper_events
 from controller_core.model.changes import (
-    AssignmentRestored,
     Change,
-    ElectionRequestsProcessed,
     MovesFinished,
     MovesStarted,
-    Origin,
     PartitionsAdded,
-    PendingReassignmentRequestsChanged,
     ProducerIdsAllocated,
     ProducerIdsObserved,
     TopicAdded,
+    TopicRemoved,
+)
+from controller_core.model.zookeeper_changes import (
+    AssignmentRestored,
+    ElectionRequestsProcessed,
+    PendingReassignmentRequestsChanged,
     TopicIdAssigned,
     TopicObserved,
-    TopicRemoved,
 )
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE, ZnodeVersions, versions_read
 from tests.controller_core.decisions.driver import cluster_with, tp
@@ -29,9 +30,14 @@ from tests.controller_core.decisions.driver import cluster_with, tp
 THREE = [1, 2, 3]
 NONE = np.zeros(0, dtype=np.int32)
 NO_LISTS = np.zeros((0, 1), dtype=np.int32)
-RECORD = events.TopicRecord("orders", None, {0: (1, 2)}, version=7)
-REQUESTS = events.ReassignmentRequestsRead({tp("orders-0"): (1, 3)}, 7)
-READ = {"orders": 7, events.REASSIGNMENT_REQUESTS: 7, events.ELECTION_REQUESTS: 7, events.PRODUCER_IDS: 7}
+RECORD = zookeeper_events.StoredTopic("orders", None, {0: (1, 2)}, version=7)
+REQUESTS = zookeeper_events.ReassignmentRequestsRead({tp("orders-0"): (1, 3)}, 7)
+READ = {
+    "orders": 7,
+    zookeeper_events.REASSIGNMENT_REQUESTS: 7,
+    zookeeper_events.ELECTION_REQUESTS: 7,
+    events.PRODUCER_IDS: 7,
+}
 
 
 def versions(**topics: int) -> ZnodeVersions:
@@ -73,10 +79,14 @@ CASES = {
     "an assignment that is found": Case(TopicObserved("orders", {}, {}, {}), 7, 7),
     "an assignment that is restored": Case(AssignmentRestored("orders"), 7, 8),
     "a removed topic": Case(TopicRemoved("orders", Origin.OBSERVED), NO_ZNODE, NO_ZNODE),
-    "requests that are found": Case(requests(Origin.OBSERVED, "orders-0"), 7, 7, events.REASSIGNMENT_REQUESTS),
-    "requests of which some end": Case(requests(Origin.REQUESTED, "orders-0"), 7, 8, events.REASSIGNMENT_REQUESTS),
-    "requests of which all end": Case(requests(Origin.REQUESTED), 7, NO_ZNODE, events.REASSIGNMENT_REQUESTS),
-    "requested elections": Case(ElectionRequestsProcessed(), 7, NO_ZNODE, events.ELECTION_REQUESTS),
+    "requests that are found": Case(
+        requests(Origin.OBSERVED, "orders-0"), 7, 7, zookeeper_events.REASSIGNMENT_REQUESTS
+    ),
+    "requests of which some end": Case(
+        requests(Origin.REQUESTED, "orders-0"), 7, 8, zookeeper_events.REASSIGNMENT_REQUESTS
+    ),
+    "requests of which all end": Case(requests(Origin.REQUESTED), 7, NO_ZNODE, zookeeper_events.REASSIGNMENT_REQUESTS),
+    "requested elections": Case(ElectionRequestsProcessed(), 7, NO_ZNODE, zookeeper_events.ELECTION_REQUESTS),
     "producer ids that are found": Case(ProducerIdsObserved(999), 7, 7, events.PRODUCER_IDS),
     "the first producer ids": Case(ProducerIdsAllocated(1, 0, 999), NO_ZNODE, 0, events.PRODUCER_IDS),
 }
@@ -119,11 +129,14 @@ def test_an_existing_znode_without_a_known_version_is_not_written(change: Change
 @pytest.mark.parametrize(
     ("event", "read"),
     [
-        (events.TopicsRead((RECORD,), ()), {"orders": 7}),
-        (events.TopicsChanged((RECORD,)), {"orders": 7}),
-        (events.ReviewReassignmentRequests(REQUESTS), {events.REASSIGNMENT_REQUESTS: 7}),
-        (events.ReviewReassignmentRequests(), {}),
-        (events.RemoveElectionRequests(events.ElectionRequestsRead((), 7)), {events.ELECTION_REQUESTS: 7}),
+        (zookeeper_events.TopicsRead((RECORD,), ()), {"orders": 7}),
+        (zookeeper_events.TopicsChanged((RECORD,)), {"orders": 7}),
+        (zookeeper_events.ReviewReassignmentRequests(REQUESTS), {zookeeper_events.REASSIGNMENT_REQUESTS: 7}),
+        (zookeeper_events.ReviewReassignmentRequests(), {}),
+        (
+            zookeeper_events.RemoveElectionRequests(zookeeper_events.ElectionRequestsRead((), 7)),
+            {zookeeper_events.ELECTION_REQUESTS: 7},
+        ),
         (events.AdvanceMoves(), {}),
     ],
     ids=lambda value: type(value).__name__,
@@ -149,7 +162,7 @@ def test_a_record_that_was_read_before_a_write_of_the_controller_changes_nothing
     driver.reassign({"orders-0": [3, 2]})
     move = driver.cluster.moves[driver.row("orders-0")]
     driver.forget()
-    driver.submit(events.TopicsChanged((stale,)))
+    driver.submit(zookeeper_events.TopicsChanged((stale,)))
 
     assert driver.changes == []
     assert driver.cluster.moves == {driver.row("orders-0"): move}

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from controller_core.model import Endpoint, TopicPartition, broker_events, events
+from controller_core.model import Endpoint, TopicPartition, events, quorum_events
 from controller_core.model.broker import FeatureRange
 from controller_core.model.ids import NO_EPOCH
 from controller_core.quorum_mode.registration import Registered
@@ -99,7 +99,7 @@ class ModelBroker:
         """End the connection with the heartbeats. The next heartbeat has another one."""
         process = self.process
         if process is not None and process.epoch != NO_EPOCH:
-            event = broker_events.HeartbeatConnectionEnded(self.id, process.epoch)
+            event = quorum_events.HeartbeatConnectionEnded(self.id, process.epoch)
             work = partial(_end_connection, event=event)
             self._cluster.deliver(self.id, self._controller_id, work, None)
 
@@ -148,8 +148,8 @@ class ModelBroker:
         else:
             self._beat(process)
 
-    def _registration(self, process: Process) -> broker_events.RegisterBroker:
-        return broker_events.RegisterBroker(
+    def _registration(self, process: Process) -> quorum_events.RegisterBroker:
+        return quorum_events.RegisterBroker(
             self.id,
             self._cluster.cluster_id,
             process.incarnation_id,
@@ -225,7 +225,7 @@ class ModelBroker:
             request = events.AlterPartition(self.id, epoch, wanted)
             self._submit(request, epoch)
         if len(self.directories) > 1 and (assigned := self._unassigned(image)):
-            self._submit(broker_events.AssignReplicasToDirs(self.id, epoch, assigned), epoch)
+            self._submit(quorum_events.AssignReplicasToDirs(self.id, epoch, assigned), epoch)
         if random.random() < 0.1:
             self._submit(events.AllocateProducerIds(self.id, epoch), epoch)
 
@@ -286,7 +286,7 @@ class ModelBroker:
         return found
 
 
-async def _end_connection(controller: KRaftController, event: broker_events.HeartbeatConnectionEnded) -> None:
+async def _end_connection(controller: KRaftController, event: quorum_events.HeartbeatConnectionEnded) -> None:
     work = controller.heartbeat_connection_ended(event)
     if work is not None:
         await work

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from controller_core.metadata.config_alterations import alter_configs
 from controller_core.metadata.feature_changes import QuorumFeatures, update_features
-from controller_core.model import TopicPartition, broker_events, events
+from controller_core.model import TopicPartition, events, quorum_events
 from controller_core.rules.features import FeatureUpdate, UpgradeType
 from controller_core.shell.kraft.controller import KRaftController
 from controller_core.shell.kraft.features import SUPPORTED
@@ -167,4 +167,4 @@ async def _update(cluster: "KRaftCluster", wanted: FeatureUpdate, controller: KR
 async def _configure(resource: Body, controller: KRaftController) -> Any:
     """Change a config, as `ConfigApis`."""
     decided = alter_configs(controller.image, Settings(controller.identity.node_id), [resource], incremental=True)
-    return await controller.submit(broker_events.ChangeConfigs(decided.changes)) if decided.changes else None
+    return await controller.submit(quorum_events.ChangeConfigs(decided.changes)) if decided.changes else None

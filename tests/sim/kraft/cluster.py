@@ -6,7 +6,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from controller_core.metadata.controller_registration import register_controller
-from controller_core.model import broker_events, events
+from controller_core.model import events, quorum_events
 from controller_core.quorum.positions import Position
 from controller_core.shell.kraft.controller import KRaftController
 from controller_core.shell.kraft.features import SUPPORTED
@@ -156,7 +156,7 @@ class KRaftCluster(Cluster):
         controller = host.controller
         if controller is not None and controller.is_active and host.paused_until_ms <= self.scheduler.now_ms:
             for broker, epoch in controller.sessions.expired(controller.now_ms):
-                host.run(controller.attempt(broker_events.FenceBroker(broker, epoch)), None)
+                host.run(controller.attempt(quorum_events.FenceBroker(broker, epoch)), None)
                 if host.controller is None:
                     return
 
@@ -168,7 +168,7 @@ class KRaftCluster(Cluster):
         image = host.controller.committed_image
         if (image.metadata_version or 0) >= CONTROLLERS_SINCE and host.id not in image.controllers:
             self.deliver(host.id, active.id, partial(_register, host.id), _ignore)
-        for event in (broker_events.ElectUncleanLeaders(MAX_ELECTIONS), events.BalanceLeaders(0)):
+        for event in (quorum_events.ElectUncleanLeaders(MAX_ELECTIONS), events.BalanceLeaders(0)):
             if host.controller is not None and host.controller.is_active:
                 host.run(host.controller.attempt(event), None)
 

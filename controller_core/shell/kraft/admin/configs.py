@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from controller_core.metadata.config_alterations import alter_configs
-from controller_core.model.broker_events import ChangeConfigs
+from controller_core.model.quorum_events import ChangeConfigs
 from controller_core.shell.admin.responses import Outcome
 from controller_core.shell.kraft.admin.describe_configs import current_settings
 from controller_core.shell.kraft.port import MetadataController

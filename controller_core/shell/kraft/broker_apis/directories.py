@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from controller_core.model import TopicPartition
-from controller_core.model.broker_events import AssignReplicasToDirs
+from controller_core.model.quorum_events import AssignReplicasToDirs
 from controller_core.quorum_mode.directories import Assigned
 from controller_core.shell.kraft.broker_apis.registration import error_only
 from controller_core.shell.kraft.controller import KRaftController

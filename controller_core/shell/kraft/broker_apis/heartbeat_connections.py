@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from controller_core.model.broker_events import HeartbeatConnectionEnded
+from controller_core.model.quorum_events import HeartbeatConnectionEnded
 
 
 class Connection(Protocol):

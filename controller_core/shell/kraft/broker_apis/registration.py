@@ -4,7 +4,7 @@ A heartbeat counts from the moment at which its handler begins, before the decis
 Kafka 4.3.
 """
 
-from controller_core.model import Endpoint, broker_events, events
+from controller_core.model import Endpoint, events, quorum_events
 from controller_core.model.broker import FeatureRange
 from controller_core.quorum_mode.heartbeats import HeartbeatAnswer
 from controller_core.quorum_mode.registration import Registered, Unregistered
@@ -29,7 +29,7 @@ async def register_broker(controller: KRaftController, context: RequestContext, 
     return {"error_code": ErrorCode.NONE, "broker_epoch": answer.broker_epoch}
 
 
-def registration_event(body: Body) -> broker_events.RegisterBroker | Failure:
+def registration_event(body: Body) -> quorum_events.RegisterBroker | Failure:
     """Translate the request; a listener with a security protocol that is unknown is refused."""
     unknown = [
         listener["security_protocol"]
@@ -38,7 +38,7 @@ def registration_event(body: Body) -> broker_events.RegisterBroker | Failure:
     ]
     if unknown:
         return Failure(ErrorCode.INVALID_REGISTRATION, f"The security protocol {unknown[0]} is unknown.")
-    return broker_events.RegisterBroker(
+    return quorum_events.RegisterBroker(
         body["broker_id"],
         body["cluster_id"],
         body["incarnation_id"],
@@ -66,7 +66,7 @@ async def heartbeat(controller: KRaftController, context: RequestContext, body: 
         controller.heartbeat_connections.heard(context.connection, broker, epoch)
     cordoned = body["cordoned_log_dirs"]
     answer: Failure | HeartbeatAnswer = await controller.submit(
-        broker_events.Heartbeat(
+        quorum_events.Heartbeat(
             broker,
             epoch,
             body["current_metadata_offset"],

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from controller_core.decisions.transition import apply
-from controller_core.model import NO_LEADER, Broker, Cluster, Move, Replicas, changes
+from controller_core.model import NO_LEADER, Broker, Cluster, Move, Replicas, changes, quorum_changes
 from controller_core.model.columns import pad, unpad
 from controller_core.model.mode_rules import kraft_rules
 from controller_core.model.move import plan_move, without
@@ -179,7 +179,7 @@ def cluster_of(group: Group) -> Cluster:
     cluster = Cluster(3000, 1, kraft_rules(features))
     for broker in BROKERS:
         registered = Broker(broker, 1, (), directories=(UUID(int=HIGH + broker),))
-        apply(cluster, changes.BrokerRegistered(registered))
+        apply(cluster, quorum_changes.BrokerRegistered(registered))
     for number, case in enumerate(group.cases):
         topic = cluster.add_topic(f"t{number}", UUID(int=number))
         topic.rows = cluster.columns.add(topic.index, np.zeros(1, dtype=np.int32), pad([case.replicas]))

@@ -9,12 +9,13 @@ from random import Random
 from typing import Any
 
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import BrokersObserved, TopicDeletion
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Send, SendStopReplica
-from controller_core.model.events import AdvanceDeletions, AlterPartition, Event, IsrChange, StopReplicaAnswered
+from controller_core.model.events import AlterPartition, Event, IsrChange
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
+from controller_core.model.zookeeper_changes import BrokersObserved, TopicDeletion
+from controller_core.model.zookeeper_events import AdvanceDeletions, StopReplicaAnswered
 from controller_core.shell.active import Defaults
 from controller_core.zookeeper_mode.decide import decide
 from controller_core.zookeeper_mode.propagation import apply_and_build_requests

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from controller_core.decisions.transition import apply
-from controller_core.model.changes import Origin, TopicAdded
+from controller_core.model import Origin
+from controller_core.model.changes import TopicAdded
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

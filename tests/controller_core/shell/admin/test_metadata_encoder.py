@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from controller_core.decisions.transition import apply
-from controller_core.model.changes import BrokersObserved, NotificationsProcessed, Origin, TopicAdded
+from controller_core.model import Origin
+from controller_core.model.changes import TopicAdded
+from controller_core.model.zookeeper_changes import BrokersObserved, NotificationsProcessed
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.admin import metadata_encoder, metadata_snapshot
 from controller_core.shell.admin.metadata_encoder import MetadataEncoder, Shape

@@ -5,10 +5,10 @@ from typing import Any
 
 from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
-from controller_core.model.changes import BrokersObserved
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Send, SendStopReplica
 from controller_core.model.ids import TopicPartition
+from controller_core.model.zookeeper_changes import BrokersObserved
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.pace import Pace

@@ -8,10 +8,10 @@ import pytest
 
 from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
-from controller_core.model.changes import BrokersObserved
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import LeaderAndIsrAnswered, StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
+from controller_core.model.zookeeper_changes import BrokersObserved
+from controller_core.model.zookeeper_events import LeaderAndIsrAnswered, StopReplicaAnswered
 from controller_core.shell.brokers.answers import AnswerStatus, interpret_answer, replicas_answered
 from controller_core.shell.brokers.requests import StatesBody
 from controller_core.zookeeper_mode.apis import CALLED

@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from controller_core.model.events import LeaderAndIsrRejected
 from controller_core.model.ids import TopicPartition
+from controller_core.model.zookeeper_events import LeaderAndIsrRejected
 from controller_core.shell.brokers import channels as channels_module
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from controller_core.decisions.transition import apply
-from controller_core.model.changes import Origin, TopicAdded
+from controller_core.model import Origin
+from controller_core.model.changes import TopicAdded
 from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.front.front import Front
 from controller_core.shell.front.handler import RelayInstead

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from controller_core.model import Endpoint, broker_events, events
+from controller_core.model import Endpoint, events, quorum_events
 from controller_core.model.broker import FeatureRange
 from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import AppendResult
@@ -180,13 +180,13 @@ class Member:
         """Register a broker and bring it into service; return its epoch."""
         event = registration(broker, incarnation)
         epoch: int = (await self.controller.submit(event)).broker_epoch
-        await self.controller.submit(broker_events.Heartbeat(broker, epoch, self.log.end_offset))
+        await self.controller.submit(quorum_events.Heartbeat(broker, epoch, self.log.end_offset))
         return epoch
 
 
-def registration(broker: int, incarnation: int = 1) -> broker_events.RegisterBroker:
+def registration(broker: int, incarnation: int = 1) -> quorum_events.RegisterBroker:
     """Return the registration of a broker with one directory."""
-    return broker_events.RegisterBroker(
+    return quorum_events.RegisterBroker(
         broker,
         CLUSTER_ID,
         UUID(int=100 * broker + incarnation),

@@ -9,7 +9,7 @@ import pytest
 from controller_core.metadata.payloads import payloads
 from controller_core.metadata.record_decision import RecordDecision
 from controller_core.metadata.replayed_records import partition_record
-from controller_core.model import Cluster, TopicPartition, broker_events, events
+from controller_core.model import Cluster, TopicPartition, events, quorum_events
 from controller_core.shell.active import RefusedWriteError, TermEndedError
 from controller_core.shell.kraft import active_term, follower
 from kafka_log.format.batches import with_offsets
@@ -112,7 +112,7 @@ async def test_a_standby_has_the_state_of_the_active_controller(log: SharedLog, 
         await active.start_broker(broker)
     await active.controller.submit(new_topic("orders", (1, 2, 3), (2, 3, 1)))
     epoch = active.controller.cluster.brokers[1].epoch
-    await active.controller.submit(broker_events.FenceBroker(1, epoch))
+    await active.controller.submit(quorum_events.FenceBroker(1, epoch))
     late = log.add(103)
 
     expected = states(active.controller.cluster)
@@ -136,7 +136,7 @@ async def test_another_controller_goes_on_where_the_active_one_was_lost(log: Sha
     log.now_ms += 8_000
 
     assert standby.controller.sessions.expired(log.now_ms) == []
-    assert await standby.controller.submit(broker_events.FenceBroker(1, epoch)) is None
+    assert await standby.controller.submit(quorum_events.FenceBroker(1, epoch)) is None
     assert states(standby.controller.cluster)[TopicPartition("orders", 0)].leader == 2
     assert states(active.controller.cluster) == states(standby.controller.cluster)
 
@@ -212,7 +212,7 @@ async def test_the_fence_of_a_broker_with_many_partitions_is_split(
         await active.controller.submit(new_topic(name, *[(1, 2)] * 6_000))
     before = len(log.batches)
 
-    await active.controller.submit(broker_events.FenceBroker(1, active.controller.cluster.brokers[1].epoch))
+    await active.controller.submit(quorum_events.FenceBroker(1, active.controller.cluster.brokers[1].epoch))
     await until(lambda: not standby.controller.follower.is_busy)
 
     sizes = [batch.end_offset - batch.base_offset for batch in log.batches[before:]]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller_core.model import TopicPartition, broker_events, events
+from controller_core.model import TopicPartition, events, quorum_events
 from controller_core.quorum.positions import Position
 from controller_core.shell.kraft.metrics import KRaftMetrics
 from controller_core.shell.kraft.upkeep import Upkeep
@@ -55,7 +55,7 @@ async def test_the_cluster_is_counted_by_the_active_controller_and_by_standbys(l
     """Broker 2 is fenced: its preferred partition moves, and the one without another replica is offline."""
     active, registry = await cluster_of(log)
     standby, standby_registry = member_with_metrics(log, 102)
-    await active.controller.attempt(broker_events.FenceBroker(2, active.controller.cluster.brokers[2].epoch))
+    await active.controller.attempt(quorum_events.FenceBroker(2, active.controller.cluster.brokers[2].epoch))
 
     expected = dict(zip(CLUSTER + BROKERS, (2, 3, 1, 2, 1, 1, 0), strict=True))
     assert values(active, registry, *CLUSTER, *BROKERS) == expected
@@ -97,8 +97,8 @@ async def test_each_broker_has_its_state_and_the_active_controller_the_time_sinc
     sessions, brokers = active.controller.sessions, active.controller.cluster.brokers
     for broker in (1, 2):
         sessions.hear(broker, brokers[broker].epoch, log.now_ms)
-    await active.controller.submit(broker_events.Heartbeat(1, brokers[1].epoch, log.end_offset, wants_shutdown=True))
-    await active.controller.attempt(broker_events.FenceBroker(2, brokers[2].epoch))
+    await active.controller.submit(quorum_events.Heartbeat(1, brokers[1].epoch, log.end_offset, wants_shutdown=True))
+    await active.controller.attempt(quorum_events.FenceBroker(2, brokers[2].epoch))
     log.now_ms += 250
     active.controller.update_metrics(log.high_watermark)
 
@@ -139,12 +139,12 @@ async def test_elections_from_the_eligible_leader_replicas_and_unclean_ones_are_
         return eligible, unclean
 
     for broker in (2, 1):
-        await active.controller.attempt(broker_events.FenceBroker(broker, brokers[broker].epoch))
+        await active.controller.attempt(quorum_events.FenceBroker(broker, brokers[broker].epoch))
     before = counts()
-    await active.controller.submit(broker_events.Heartbeat(1, brokers[1].epoch, log.end_offset))
+    await active.controller.submit(quorum_events.Heartbeat(1, brokers[1].epoch, log.end_offset))
     eligible = counts()
-    await active.controller.attempt(broker_events.FenceBroker(1, brokers[1].epoch))
-    await active.controller.submit(broker_events.Heartbeat(2, brokers[2].epoch, log.end_offset))
+    await active.controller.attempt(quorum_events.FenceBroker(1, brokers[1].epoch))
+    await active.controller.submit(quorum_events.Heartbeat(2, brokers[2].epoch, log.end_offset))
     await active.controller.submit(events.ElectLeaders((TopicPartition("orders", 0),), unclean=True))
 
     assert before == (0, 0)

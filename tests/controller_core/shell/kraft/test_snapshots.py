@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller_core.model.broker import FeatureRange
-from controller_core.model.broker_events import Heartbeat
+from controller_core.model.quorum_events import Heartbeat
 from controller_core.shell.kraft.features import SUPPORTED
 from controller_core.shell.kraft.state_machine import KRaftStateMachine
 from controller_core.shell.quorum.process import NodeOptions, QuorumProcess

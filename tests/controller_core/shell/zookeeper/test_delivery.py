@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller_core.model.changes import Change, StatesObserved, TopicAdded
+from controller_core.model.changes import Change, TopicAdded
+from controller_core.model.zookeeper_changes import StatesObserved
 from controller_core.shell.store import Outcome, Reread, StoreError
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import SessionLostError

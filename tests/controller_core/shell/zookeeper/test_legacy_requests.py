@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from controller_core.model.events import AlterPartition, BrokersRead, IsrChange
+from controller_core.model.events import AlterPartition, IsrChange
+from controller_core.model.zookeeper_events import BrokersRead
 from controller_core.shell import state_log
 from controller_core.shell.zookeeper import watching as watching_module
 from controller_core.shell.zookeeper.watching import ClusterWatcher

@@ -8,10 +8,10 @@ import pytest
 
 from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import StatesObserved
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import TopicRecord
 from controller_core.model.ids import MAX_BROKER_ID
+from controller_core.model.zookeeper_changes import StatesObserved
+from controller_core.model.zookeeper_events import StoredTopic
 from controller_core.shell.zookeeper import reading
 from controller_core.shell.zookeeper.reading import ProducerIds, decode_brokers, read_states, read_topics
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
@@ -87,8 +87,8 @@ async def test_topics_are_read_with_their_moves_and_versions(server: FakeZooKeep
     server.put("/brokers/topics/b", moving)
 
     expected = (
-        TopicRecord("a", None, {0: (1, 2), 1: (2,)}, {}, {}, 0),
-        TopicRecord("b", UUID(int=7), {0: (2, 1)}, {0: (2,)}, {0: (1,)}, 1),
+        StoredTopic("a", None, {0: (1, 2), 1: (2,)}, {}, {}, 0),
+        StoredTopic("b", UUID(int=7), {0: (2, 1)}, {0: (2,)}, {0: (1,)}, 1),
     )
     assert await read_topics(session, ["a", "b"]) == expected
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from controller_core.decisions.transition import apply
-from controller_core.model.changes import Change, Origin, PartitionStates, RequestsToBrokers, TopicAdded
+from controller_core.model import Origin
+from controller_core.model.changes import Change, PartitionStates, RequestsToBrokers, TopicAdded
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper import store as store_module

@@ -9,19 +9,12 @@ from hypothesis import strategies as st
 
 from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
-from controller_core.model.changes import BrokersObserved, StatesObserved
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import pad
-from controller_core.model.events import (
-    Activated,
-    AlterReassignments,
-    BrokersRead,
-    ControlledShutdown,
-    DeleteTopics,
-    Event,
-    TopicRecord,
-)
+from controller_core.model.events import AlterReassignments, ControlledShutdown, DeleteTopics, Event
 from controller_core.model.ids import MAX_BROKER_ID, TopicPartition
+from controller_core.model.zookeeper_changes import BrokersObserved, StatesObserved
+from controller_core.model.zookeeper_events import Activated, BrokersRead, StoredTopic
 from controller_core.shell.zookeeper.validation import MAX_LEADER_EPOCH, MAX_REPLICAS, check_assignment, is_valid_state
 from controller_core.zookeeper_mode.decide import decide
 from controller_core.zookeeper_mode.observed_topics import build_topic_added
@@ -135,7 +128,7 @@ def test_decisions_on_a_valid_state_keep_the_rules(state: tuple[int, int, list[i
     leader, leader_epoch, isr = state
     cluster = Cluster(1000, 7)
     apply(cluster, BrokersObserved(BROKERS))
-    apply(cluster, build_topic_added(cluster, TopicRecord("t", None, {0: REPLICAS}), repaired=False))
+    apply(cluster, build_topic_added(cluster, StoredTopic("t", None, {0: REPLICAS}), repaired=False))
     found = pad([isr])
     apply(
         cluster,

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from controller_core.model import events
-from controller_core.model.changes import Change, Origin, PendingReassignmentRequestsChanged
+from controller_core.model import Origin, events, zookeeper_events
+from controller_core.model.changes import Change
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
 from controller_core.model.ids import NO_EPOCH
+from controller_core.model.zookeeper_changes import PendingReassignmentRequestsChanged
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.zookeeper.reading import read_topics
 from controller_core.shell.zookeeper.store import Store
@@ -85,7 +86,7 @@ async def test_the_version_after_a_lost_result_is_read(world: World, answer: str
 
 async def test_a_record_read_before_an_own_write_is_not_applied(world: World) -> None:
     """The store is asked last, whichever way the record took: nothing is delivered, and nothing has to be decided again."""
-    stale = events.TopicsChanged(await read_topics(world.session, ["orders"]))
+    stale = zookeeper_events.TopicsChanged(await read_topics(world.session, ["orders"]))
     await world.do("written partitions orders 1=2,1")
     (change,) = decide(world.cluster, stale).changes
     outcome = await world.store.commit(world.cluster, [change], stale)
@@ -97,12 +98,12 @@ async def test_a_znode_that_was_read_and_not_applied_is_not_overwritten(term: Te
     """The event failed after its read: the current state, and so the known version, is still that of before."""
 
     def overloaded(cluster: Cluster, event: events.Event) -> Decision[Any]:
-        if isinstance(event, events.TopicsChanged):
+        if isinstance(event, zookeeper_events.TopicsChanged):
             raise OverloadedError("no capacity")
         return decide(cluster, event)
 
     async def read() -> events.Event:
-        return events.TopicsChanged(await read_topics(term.session, ["orders"]))
+        return zookeeper_events.TopicsChanged(await read_topics(term.session, ["orders"]))
 
     term.decide_with(overloaded)
     term.server.put(ORDERS, GROWN.encode())
@@ -118,7 +119,7 @@ async def test_of_two_writes_of_a_list_that_were_decided_on_one_state_the_second
     """A request may supersede listed moves while another one does: the scopes are topics, not the list."""
     listed = {tp(f"orders-{number}"): (1, 3) for number in range(3)}
     world.server.put(paths.REASSIGN_PARTITIONS, b"{}")
-    found = events.ReviewReassignmentRequests(events.ReassignmentRequestsRead(listed, 0))
+    found = zookeeper_events.ReviewReassignmentRequests(zookeeper_events.ReassignmentRequestsRead(listed, 0))
     await world.store.commit(world.cluster, [PendingReassignmentRequestsChanged(listed, Origin.OBSERVED)], found)
     lists = [{name: listed[name] for name in listed if name != superseded} for superseded in list(listed)[:2]]
     outcomes = await asyncio.gather(
@@ -129,7 +130,7 @@ async def test_of_two_writes_of_a_list_that_were_decided_on_one_state_the_second
     )
 
     assert [len(outcome.committed) for outcome in outcomes] == [1, 0]
-    assert world.store.versions.known(events.REASSIGNMENT_REQUESTS) == 1
+    assert world.store.versions.known(zookeeper_events.REASSIGNMENT_REQUESTS) == 1
 
 
 async def test_the_store_of_a_new_term_knows_no_version(world: World) -> None:

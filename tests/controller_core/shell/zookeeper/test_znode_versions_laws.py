@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_core.decisions.transition import apply
-from controller_core.model import events
+from controller_core.model import events, zookeeper_events
 from controller_core.model.changes import Change
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper.reading import read_topics
@@ -32,7 +32,7 @@ class Term:
     def __init__(self) -> None:
         self.world = World()
         self.outcome = Outcome()
-        self.read: list[events.TopicsChanged] = []
+        self.read: list[zookeeper_events.TopicsChanged] = []
         self.world.store.deliver_to(self._deliver)
 
     async def _deliver(self, committed: Sequence[Change]) -> None:
@@ -58,7 +58,7 @@ class Term:
                 replicas = dict(found.replicas) | {len(found.replicas): (choice + 1, 7)}
                 world.server.put(PATH, encode_topic(replace(found, replicas=replicas)))
             case "read":
-                self.read.append(events.TopicsChanged(await read_topics(world.session, ["orders"])))
+                self.read.append(zookeeper_events.TopicsChanged(await read_topics(world.session, ["orders"])))
             case "decide" if self.read:
                 event = self.read.pop(choice % len(self.read))
                 await self._commit(decide(world.cluster, event).changes, event)

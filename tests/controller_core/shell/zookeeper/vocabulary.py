@@ -17,29 +17,31 @@ from uuid import UUID
 
 import numpy as np
 
+from controller_core.model import Origin
 from controller_core.model.changes import (
     Change,
-    DeletionDequeued,
-    DeletionQueued,
     MovesFinished,
     MovesStarted,
-    Origin,
     PartitionsAdded,
     PartitionStates,
     ProducerIdsAllocated,
     ProducerIdsObserved,
     RequestsToBrokers,
-    StatesObserved,
     TopicAdded,
-    TopicIdAssigned,
-    TopicObserved,
     TopicRemoved,
 )
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import pad, unpad
-from controller_core.model.events import TopicRecord, TopicsRead
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Move, Replicas, plan_move
+from controller_core.model.zookeeper_changes import (
+    DeletionDequeued,
+    DeletionQueued,
+    StatesObserved,
+    TopicIdAssigned,
+    TopicObserved,
+)
+from controller_core.model.zookeeper_events import StoredTopic, TopicsRead
 from tests.controller_core.states import NewState, column, partition_states
 
 TOPIC_ORIGINS = {"topic": Origin.OBSERVED, "new": Origin.REQUESTED, "repaired": Origin.REPAIRED}
@@ -88,7 +90,7 @@ def read_event(texts: Sequence[str]) -> TopicsRead:
     """Read the event of changes: the topics that were found, with the versions of their znodes."""
     found = [read_versions(text) for text in texts if text.split()[0] in {"topic", "repaired"}]
     versions = [version for versions in found for version in versions.items()]
-    return TopicsRead(tuple(TopicRecord(name, None, {}, version=version) for name, version in versions), ())
+    return TopicsRead(tuple(StoredTopic(name, None, {}, version=version) for name, version in versions), ())
 
 
 def ids(text: str) -> Replicas:

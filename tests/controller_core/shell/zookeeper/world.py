@@ -12,7 +12,8 @@ tree PATH                  print a znode and its descendants
 from controller_core.decisions.transition import apply
 from controller_core.model.changes import Change
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import RepairPartitions, TopicsRead
+from controller_core.model.events import RepairPartitions
+from controller_core.model.zookeeper_events import TopicsRead
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome, StoreError
 from controller_core.shell.zookeeper.refresh import refresh
