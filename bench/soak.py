@@ -103,14 +103,14 @@ class Soak:
         with Traffic(self.cluster.bootstrap(), load, rate_per_s=RECORDS_PER_S) as traffic:
             self._note(administrator.ask(self.snapshot(), load))
             for fault in drawn:
-                self._note(fault.words)
+                self._note(fault.description)
                 fault.begin()
             for _ in range(source.randint(0, 2)):
                 self._note(administrator.ask(self.snapshot(), load))
             for fault in drawn:
                 time.sleep(fault.lasts_s)
                 fault.end()
-                self._note(f"the end of: {fault.words}")
+                self._note(f"the end of: {fault.description}")
             seconds = self.wait_until_quiet(wanted)
             traffic.wait_for_acks(50)
             report = traffic.stop()
@@ -118,10 +118,10 @@ class Soak:
             raise BrokenError(
                 f"the load on {load}: {report.summary()}; {[*report.twice, *report.errors, *report.consumer_errors][:3]}"
             )
-        words = "; ".join(fault.words for fault in drawn) or "no fault"
+        message = "; ".join(fault.description for fault in drawn) or "no fault"
         asked = "; ".join(administrator.asked)
         epochs = f"controller epoch {before_epoch} to {self.last.controller_epoch}"
-        return f"{words} | {asked} | quiet after {seconds:.1f} s, {epochs} | {report.summary()}"
+        return f"{message} | {asked} | quiet after {seconds:.1f} s, {epochs} | {report.summary()}"
 
     def snapshot(self) -> Snapshot:
         """Take a snapshot and check the invariants that must always hold. Raises BrokenError."""
@@ -158,25 +158,25 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--seed", type=int, default=secrets.randbelow(1_000_000), help="seed of the random choices, to repeat a run"
     )
-    words = f"first send mutated requests to the listener for this time ({FRONT_MINUTES:g}; 0: none)"
-    parser.add_argument("--front-minutes", type=float, default=FRONT_MINUTES, help=words)
+    message = f"first send mutated requests to the listener for this time ({FRONT_MINUTES:g}; 0: none)"
+    parser.add_argument("--front-minutes", type=float, default=FRONT_MINUTES, help=message)
     parser.add_argument("--first-round", type=int, default=0, metavar="N", help="start with this round of the seed")
     parser.add_argument("--keep-logs", action="store_true", help="keep all logs of a successful run too")
-    words = "first run the property tests with more examples, and the tests that make test leaves out"
-    parser.add_argument("--properties", action="store_true", help=words)
+    message = "first run the property tests with more examples, and the tests that make test leaves out"
+    parser.add_argument("--properties", action="store_true", help=message)
     parser.add_argument(
         "--effort", type=int, default=EFFORT, help=f"factor on the examples of property tests ({EFFORT})"
     )
-    words = "run only the tests on clusters and on a Kubernetes API, so many times, alongside busy processes"
-    parser.add_argument("--repeat", type=int, default=0, metavar="ROUNDS", help=words)
+    message = "run only the tests on clusters and on a Kubernetes API, so many times, alongside busy processes"
+    parser.add_argument("--repeat", type=int, default=0, metavar="ROUNDS", help=message)
     parser.add_argument("--light", action="store_true", help="run only faults of light brokers under load")
     parser.add_argument("--kills", type=int, default=KILLS, help=f"with --light: number of kills (default: {KILLS})")
-    words = f"with --light: number of full and slow disks (default: {DISK_FAULTS})"
-    parser.add_argument("--disk-faults", type=int, default=DISK_FAULTS, help=words)
-    words = (
+    message = f"with --light: number of full and slow disks (default: {DISK_FAULTS})"
+    parser.add_argument("--disk-faults", type=int, default=DISK_FAULTS, help=message)
+    message = (
         "run only kills, freezes and cut networks of brokers of Kafka 4.3 and a light broker that replicate each other"
     )
-    parser.add_argument("--mixed", action="store_true", help=words)
+    parser.add_argument("--mixed", action="store_true", help=message)
     parser.add_argument(
         "--stewards", action="store_true", help="with --mixed: under three controllers of Steward, which fail too"
     )
@@ -184,8 +184,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--faults", type=int, default=FAULTS, help=f"with --mixed: number of faults (default: {FAULTS})"
     )
     parser.add_argument("--quorum", action="store_true", help="run only faults of quorums, for --minutes")
-    words = f"run only faults of the balance analytics: all, or some of {', '.join(NAMES)}"
-    parser.add_argument("--analytics", nargs="*", choices=NAMES, metavar="NAME", help=words)
+    message = f"run only faults of the balance analytics: all, or some of {', '.join(NAMES)}"
+    parser.add_argument("--analytics", nargs="*", choices=NAMES, metavar="NAME", help=message)
     return parser.parse_args(arguments)
 
 

@@ -100,12 +100,12 @@ class KafkaClients:
     def describe(self, *topics: str) -> dict[str, Any]:
         """Return the metadata of the cluster and of topics; the request is repeated when its broker is shutting down."""
         answers: list[dict[str, Any]] = []
-        words = ""
+        message = ""
 
         def answered() -> bool:
-            nonlocal words
+            nonlocal message
             done = self.kube.attempt("exec", ASKER, "--", "python3", "-m", "e2e.pods.describe", *topics)
-            words = done.stderr
+            message = done.stderr
             if not done.returncode:
                 answers.append(json.loads(done.stdout))
             return bool(answers)
@@ -114,7 +114,7 @@ class KafkaClients:
             answered,
             timeout_s=ANSWER_TIMEOUT_S,
             what="an answer of any broker",
-            context=lambda: words,
+            context=lambda: message,
             interval_s=POLL_S,
         )
         return answers[0]
@@ -187,8 +187,8 @@ class Witness:
             context=lambda: self._kube.attempt("logs", self.name).stdout,
             interval_s=POLL_S,
         )
-        words = self._kube.run("logs", self.name)
-        report: dict[str, Any] = json.loads(words.strip().splitlines()[-1])
+        message = self._kube.run("logs", self.name)
+        report: dict[str, Any] = json.loads(message.strip().splitlines()[-1])
         self._kube.delete("pod", self.name, "--wait=false")
         print(f"{self.name}: {report['summary']}; smallest ISR {report['smallest_isr']} of {report['polls']} polls")
         return Report(**{field: report[field] for field in Report._fields})

@@ -24,8 +24,8 @@ def run(
     """Return the program's standard output; raise `LabError` with all of its output if it fails."""
     done = attempt(*command, stdin=stdin, environment=environment, timeout_s=timeout_s)
     if done.returncode:
-        words = f"{done.stdout}{done.stderr}"[-TAIL_CHARACTERS:].strip()
-        raise LabError(f"{shown(command)} ended with {done.returncode}:\n{words}")
+        message = f"{done.stdout}{done.stderr}"[-TAIL_CHARACTERS:].strip()
+        raise LabError(f"{shown(command)} ended with {done.returncode}:\n{message}")
     return done.stdout
 
 

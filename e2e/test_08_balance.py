@@ -201,6 +201,6 @@ def _report(release: Release, path: str) -> str:
     jobs = _jobs(release)
     jobs.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
     jobs.run("wait", "--for=jsonpath={.status.phase}=Succeeded", f"pod/{name}", "--timeout=60s")
-    words = jobs.run("logs", name)
+    message = jobs.run("logs", name)
     jobs.delete("pod", name, "--wait=false")
-    return words
+    return message

@@ -122,8 +122,8 @@ def _entries(node: DescribedNode, kind: int, name: str, select: Select) -> Entri
             overrides = node.other_configs(ConfigResourceType.CLIENT_METRICS, name)
             return [client_metrics_entry(name, overrides) for name in select(CLIENT_METRICS_CONFIGS)]
         case _:
-            words = f"Unsupported resource type: {resource_type_name(kind)}"
-            return Failure(ErrorCode.INVALID_REQUEST, words)
+            message = f"Unsupported resource type: {resource_type_name(kind)}"
+            return Failure(ErrorCode.INVALID_REQUEST, message)
 
 
 def _topic_entries(node: DescribedNode, name: str, select: Select) -> Entries:
@@ -142,8 +142,8 @@ def _broker_entries(node: DescribedNode, name: str, select: Select) -> Entries:
     if not NODE_ID.fullmatch(name):
         return Failure(ErrorCode.INVALID_REQUEST, NOT_AN_ID.format(name))
     if int(name) != settings.node_id:
-        words = f"Unexpected broker id, expected {settings.node_id} or empty string, but received {name}"
-        return Failure(ErrorCode.INVALID_REQUEST, words)
+        message = f"Unexpected broker id, expected {settings.node_id} or empty string, but received {name}"
+        return Failure(ErrorCode.INVALID_REQUEST, message)
     return [broker_entry(name, settings, node.dynamic) for name in select(_setting_names(settings))]
 
 

@@ -101,21 +101,21 @@ def _first_failure(configs: Sequence[Body]) -> Failure | None:
 def _failure(config: Body) -> Failure | None:
     name, operation, value = config["name"], config["config_operation"], config["value"]
     if operation not in set(AlterOperation):
-        words = f"Unknown operation type {operation} is not allowed for the BROKER_LOGGER resource"
-        return Failure(ErrorCode.INVALID_REQUEST, words)
+        message = f"Unknown operation type {operation} is not allowed for the BROKER_LOGGER resource"
+        return Failure(ErrorCode.INVALID_REQUEST, message)
     if operation in (AlterOperation.APPEND, AlterOperation.SUBTRACT):
-        words = f"{AlterOperation(operation).name} operation is not allowed for the BROKER_LOGGER resource"
-        return Failure(ErrorCode.INVALID_REQUEST, words)
+        message = f"{AlterOperation(operation).name} operation is not allowed for the BROKER_LOGGER resource"
+        return Failure(ErrorCode.INVALID_REQUEST, message)
     if name != ROOT and name not in logging.root.manager.loggerDict:
         return Failure(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")
     if operation == AlterOperation.DELETE:
-        words = f"Removing the log level of the {ROOT} logger is not allowed"
-        return Failure(ErrorCode.INVALID_REQUEST, words) if name == ROOT else None
+        message = f"Removing the log level of the {ROOT} logger is not allowed"
+        return Failure(ErrorCode.INVALID_REQUEST, message) if name == ROOT else None
     if value not in LEVELS:
-        words = (
+        message = (
             f"Cannot set the log level of {name} to {value} as it is not a supported log level. Valid log levels are"
         )
-        return Failure(ErrorCode.INVALID_CONFIG, f"{words} {', '.join(LEVELS)}")
+        return Failure(ErrorCode.INVALID_CONFIG, f"{message} {', '.join(LEVELS)}")
     return None
 
 

@@ -27,7 +27,7 @@ def setting_number(values: Mapping[str, str], name: str) -> int:
     return value
 
 
-def setting_words(values: Mapping[str, str], name: str) -> tuple[str, ...]:
+def setting_list(values: Mapping[str, str], name: str) -> tuple[str, ...]:
     """Return a list without duplicates, which Kafka removes too."""
     value = setting_value(values, name)
     assert value is None or isinstance(value, tuple)
@@ -52,7 +52,7 @@ def read_protocols(values: Mapping[str, str], names: tuple[str, ...]) -> dict[st
         except ValueError:
             raise SettingError(f"Invalid security protocol `{protocol}` defined in {PROTOCOL_MAP}") from None
     if PROTOCOL_MAP not in values:
-        spoken = {*names, *(entry.partition(":")[0].upper() for entry in setting_words(values, LISTENERS))}
+        spoken = {*names, *(entry.partition(":")[0].upper() for entry in setting_list(values, LISTENERS))}
         if not spoken & {"SSL", "SASL_SSL", "SASL_PLAINTEXT"}:
             found |= {name.upper(): SecurityProtocol.PLAINTEXT for name in names}
     return found
@@ -61,7 +61,7 @@ def read_protocols(values: Mapping[str, str], names: tuple[str, ...]) -> dict[st
 def read_directories(values: Mapping[str, str]) -> tuple[Path, ...]:
     """Return the log directories; log.dirs overrides log.dir. Raises SettingError."""
     name = "log.dirs" if "log.dirs" in values else "log.dir"
-    directories = setting_words(values, name)
+    directories = setting_list(values, name)
     if not directories or not all(directories):
         raise SettingError("Name at least one log directory in log.dirs or log.dir.")
     return tuple(map(Path, directories))

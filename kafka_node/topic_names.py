@@ -30,8 +30,8 @@ def topic_name_error(name: str, existing: Iterable[str] = ()) -> Failure | None:
     if (reason := illegal_name_reason(name)) is not None:
         return Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
     if colliding := collisions(name, existing):
-        words = f"Topic '{name}' collides with existing topics: {', '.join(colliding)}"
-        return Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
+        message = f"Topic '{name}' collides with existing topics: {', '.join(colliding)}"
+        return Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
     return None
 
 

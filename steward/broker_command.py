@@ -48,11 +48,11 @@ def run_broker(options: BrokerOptions) -> int:
     except SettingError as error:
         return _failed(error, EXIT_WRONG_SETTINGS)
     if not options.standalone and read.settings.zookeeper is None and read.settings.kraft is None:
-        words = (
+        message = (
             "the settings name no controllers: set process.roles=broker and controller.quorum.bootstrap.servers, or "
             "zookeeper.connect, or add --standalone"
         )
-        return _failed(SettingError(words), EXIT_WRONG_SETTINGS)
+        return _failed(SettingError(message), EXIT_WRONG_SETTINGS)
     log_ignored(read)
     keep_freed_memory(KEPT_BLOCK_BYTES)
     process_options = ProcessOptions(metrics_host=options.metrics_host, metrics_port=options.metrics_port)

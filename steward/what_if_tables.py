@@ -24,7 +24,7 @@ def show_what_if(document: WhatIfDocument, console: Console) -> None:
     """Print the document."""
     counts = document["cluster"]
     moving = f", {counts['reassigning']} being reassigned" if counts["reassigning"] else ""
-    console.print(f"What if: {document['scenario']['words']}")
+    console.print(f"What if: {document['scenario']['description']}")
     console.print(
         f"{counts['brokers']} live brokers, {counts['topics']} topics, {counts['partitions']} partitions{moving}"
     )

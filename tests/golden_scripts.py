@@ -8,7 +8,7 @@ REWRITE = "REWRITE_GOLDEN"
 
 
 def golden_scripts(test: str) -> list[Path]:
-    """Return the scripts in the folder `golden` beside a test's file."""
+    """Return the scripts in the folder `golden` next to a test's file."""
     scripts = sorted((Path(test).parent / "golden").glob("*.txt"))
     assert scripts, "with a wrong path every script would pass"
     return scripts

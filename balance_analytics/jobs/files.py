@@ -26,7 +26,7 @@ from balance_analytics.jobs.problems import (
     CorruptFile,
     LeftOuts,
     MissingFile,
-    corrupt_words,
+    corrupt_message,
     errors_about,
 )
 from balance_analytics.jobs.storage import LISTING_THREADS, exists
@@ -210,4 +210,4 @@ def _unreadable(table: Table) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise CorruptFile(corrupt_words(table.what, str(error))) from error
+        raise CorruptFile(corrupt_message(table.what, str(error))) from error

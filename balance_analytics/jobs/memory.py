@@ -33,10 +33,10 @@ FAILING_SHARE = 0.7
 
 
 class Shortage(NamedTuple):
-    """Too little memory: whether a run is refused, and why, in words that name the value to set."""
+    """Too little memory: whether a run is refused, and a message that names the value to set."""
 
     refused: bool
-    words: str
+    message: str
 
 
 def shortage(partitions: int, limit_bytes: int | None, heap_bytes: int) -> Shortage | None:
@@ -44,29 +44,29 @@ def shortage(partitions: int, limit_bytes: int | None, heap_bytes: int) -> Short
 
     >>> shortage(10_000, 1288 * MIB, 770 * MIB) is None
     True
-    >>> shortage(1_000_000, 1434 * MIB, 1024 * MIB).words
+    >>> shortage(1_000_000, 1434 * MIB, 1024 * MIB).message
     '1000000 partitions need 580 MiB for Python on the driver, and its container leaves 210 MiB: set analytics.schedule.partitions \
 of the chart to 1000000, or memoryOverhead of the driver to 780m'
     """
     needed_heap = HEAP_BASE_BYTES + HEAP_PARTITION_BYTES * partitions
     if heap_bytes < needed_heap:
-        words = (
+        message = (
             f"{partitions} partitions need a heap of {_mib(needed_heap)} MiB on the driver, and it has {_mib(heap_bytes)} MiB: set"
             f" analytics.schedule.partitions of the chart to {partitions}, or memory of the driver to {_mib(needed_heap)}m"
         )
-        return Shortage(heap_bytes < FAILING_SHARE * needed_heap, words)
+        return Shortage(heap_bytes < FAILING_SHARE * needed_heap, message)
     if limit_bytes is None:
         return None
     needed = PYTHON_BASE_BYTES + PYTHON_PARTITION_BYTES * partitions
     left = limit_bytes - heap_bytes - JVM_OTHER_BYTES
     if left >= needed:
         return None
-    words = (
+    message = (
         f"{partitions} partitions need {_mib(needed)} MiB for Python on the driver, and its container leaves {max(0, _mib(left))} MiB:"
         f" set analytics.schedule.partitions of the chart to {partitions}, or memoryOverhead of the driver to"
         f" {_mib(needed + JVM_OTHER_BYTES)}m"
     )
-    return Shortage(left < FAILING_SHARE * needed, words)
+    return Shortage(left < FAILING_SHARE * needed, message)
 
 
 def require_memory(spark: SparkSession, partitions: int) -> None:
@@ -76,8 +76,8 @@ def require_memory(spark: SparkSession, partitions: int) -> None:
     if found is None:
         return
     if found.refused:
-        raise AnalyticsError(f"the driver has too little memory: {found.words}")
-    sys.stderr.write(f"balance analytics: the driver has little memory: {found.words}\n")
+        raise AnalyticsError(f"the driver has too little memory: {found.message}")
+    sys.stderr.write(f"balance analytics: the driver has little memory: {found.message}\n")
 
 
 def _mib(size_bytes: int) -> int:

@@ -1,4 +1,4 @@
-"""Errors that end a run, and inputs that a run leaves out, in words for users.
+"""Errors that end a run, and inputs that a run leaves out, as messages for users.
 
 The text of an `AnalyticsError` has what happened, to what, and what to do; it is the last line of the driver's log. An input that a run
 continues without is a `LeftOut` of the result.
@@ -34,7 +34,7 @@ _UNREACHABLE = (
 """Parts of messages of Hadoop's file systems about the store, not about a file."""
 
 _UNREADABLE = "UnreadableFileError: "
-"""Before the words of a Python task that cannot read a file, which begin with the file's path."""
+"""Before the message of a Python task that cannot read a file, which begins with the file's path."""
 
 _OVERLOADED = (
     "Status Code: 503",
@@ -104,16 +104,16 @@ def errors_about(place: str, what: str) -> Iterator[None]:
     except OSError as error:  # of a small file on a local disk, which Python writes
         raise AnalyticsError(f"the {what} at {place} could not be processed: {error}") from error
     except (PySparkException, Py4JError) as error:
-        words = _with_causes(error)
+        message = _with_causes(error)
         # Spark calls a file that the store refuses one that cannot be read.
-        is_refused = any(sign in words for sign in (*_OVERLOADED, *_UNREACHABLE))
-        if not is_refused and any(sign in words for sign in _CORRUPT):
+        is_refused = any(sign in message for sign in (*_OVERLOADED, *_UNREACHABLE))
+        if not is_refused and any(sign in message for sign in _CORRUPT):
             cause = " ".join(str(error).rpartition(_UNREADABLE)[2].split())[:MAX_CAUSE_CHARACTERS]
-            if any(sign in words for sign in _GONE):
+            if any(sign in message for sign in _GONE):
                 gone = f"files with {what} at {place} were deleted while they were read: run this again: {cause}"
                 raise MissingFile(gone) from error
-            raise CorruptFile(corrupt_words(what, cause)) from error
-        raise AnalyticsError(sentence_of(words, place, what)) from error
+            raise CorruptFile(corrupt_message(what, cause)) from error
+        raise AnalyticsError(sentence_of(message, place, what)) from error
 
 
 def _with_causes(error: Exception) -> str:
@@ -138,7 +138,7 @@ def none_yet(what: str, place: str) -> str:
     return f"there are no {what} yet at {place}: {todo}"
 
 
-def corrupt_words(what: str, cause: str) -> str:
+def corrupt_message(what: str, cause: str) -> str:
     """Return a sentence about a file that cannot be read."""
     return f"a file with {what} cannot be read: delete it and run this again: {cause}"
 

@@ -33,7 +33,7 @@ MAX_AHEAD_MS = 600_000
 MESSAGES, CLOCKS, CORRUPT = "messages", "clocks", "corrupt "
 """Kinds of what is left out; CORRUPT is followed by the name of a file."""
 
-_WORDS = {
+_MESSAGES = {
     MESSAGES: ("messages that are not samples of this version", "let nothing but `steward sampler` write the topic"),
     CLOCKS: ("samples whose clocks disagree", "set the clock of the sampler's machine by NTP"),
 }
@@ -101,11 +101,11 @@ class Usable:
         if self._seen is None or self._counts is None:
             return {}
         seen = self._seen.get
-        days = [day for day in self.days if any(seen[f"{kind} {day}"] for kind in _WORDS)]
+        days = [day for day in self.days if any(seen[f"{kind} {day}"] for kind in _MESSAGES)]
         if not days:
             return {}
         counted = self._counts.where(sf.col(DATE).cast("string").isin(days)).collect()
-        return {str(row[DATE]): {kind: int(row[kind]) for kind in _WORDS if row[kind]} for row in counted}
+        return {str(row[DATE]): {kind: int(row[kind]) for kind in _MESSAGES if row[kind]} for row in counted}
 
 
 def usable(rows: DataFrame, now_ms: int, days: Sequence[str]) -> Usable:
@@ -136,8 +136,8 @@ def note_left_out(sources: Mapping[str, Source], first: str, left_out: LeftOuts)
     """Note what was left out of the samples of the days from `first` on, when they were read."""
     kinds = [(kind, count) for day in sorted(sources) if day >= first for kind, count in sources[day].left_out.items()]
     for kind, count in kinds:
-        if kind in _WORDS:
-            left_out.add(_WORDS[kind][0], count, _WORDS[kind][1])
+        if kind in _MESSAGES:
+            left_out.add(_MESSAGES[kind][0], count, _MESSAGES[kind][1])
     note_corrupt([kind.removeprefix(CORRUPT) for kind, _ in kinds if kind.startswith(CORRUPT)], left_out)
 
 

@@ -106,9 +106,9 @@ def write_bytes(spark: SparkSession, path: str, data: bytes) -> None:
     elif scheme in OBJECT_STORES:
         _write(system, place, data)
     else:
-        beside = _beside(spark, place)
-        _write(system, beside, data)
-        _replace(spark, beside, place)
+        temporary = _temporary(spark, place)
+        _write(system, temporary, data)
+        _replace(spark, temporary, place)
 
 
 def remove(spark: SparkSession, path: str) -> None:
@@ -126,13 +126,13 @@ def remove_folder(spark: SparkSession, path: str) -> None:
 def _write_local(path: Path, data: bytes) -> None:
     """Write by Python: Hadoop's local file system keeps checksums in a second file, so that it cannot replace a file in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.new")
-    with beside.open("wb") as stream:
+    temporary = path.with_name(f".{path.name}.new")
+    with temporary.open("wb") as stream:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # of a file that an earlier version wrote
-    beside.replace(path)
+    temporary.replace(path)
 
 
 def _write(system: Any, place: Any, data: bytes) -> None:
@@ -141,7 +141,7 @@ def _write(system: Any, place: Any, data: bytes) -> None:
     stream.close()
 
 
-def _beside(spark: SparkSession, place: Any) -> Any:
+def _temporary(spark: SparkSession, place: Any) -> Any:
     jvm = spark._jvm  # noqa: SLF001 - see `_place`
     assert jvm is not None
     return jvm.org.apache.hadoop.fs.Path(place.getParent(), f".{place.getName()}.new")

@@ -29,8 +29,8 @@ def main(arguments: list[str]) -> int:
     now_ms, settings, *rest = arguments
     spark = session(json.loads(settings))
     at = rest.index(THEN) if THEN in rest else len(rest)
-    for words in filter(None, (rest[:at], rest[at + 1 :])):
-        ran = run(options_of(words), int(now_ms))
+    for message in filter(None, (rest[:at], rest[at + 1 :])):
+        ran = run(options_of(message), int(now_ms))
         assert ran.failure is None, ran.failure
     sys.stdout.write(json.dumps(counters(spark)) + "\n")
     return 0

@@ -56,9 +56,9 @@ def measure(effort: Effort) -> Iterator[Row]:
     yield limited(
         "look", f"one sample of {what}, decoded into columns", "s", side_of(durations["sample"]), SAMPLE_LIMIT_S
     )
-    words = f"the sample and its write to the samples topic, {what}"
+    message = f"the sample and its write to the samples topic, {what}"
     whole = [sample_s + other for sample_s, other in zip(durations["sample"], durations["write"], strict=True)]
-    yield limited("look_and_keep", words, "s", side_of(whole), float(INTERVAL_S), promise=False)
+    yield limited("look_and_keep", message, "s", side_of(whole), float(INTERVAL_S), promise=False)
     memory = side_of([highest / 1e6])
     yield limited("memory", f"resident memory of the sampler at its highest, {what}", "MB", memory, MEMORY_LIMIT_MB)
 

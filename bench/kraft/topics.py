@@ -56,9 +56,9 @@ def measure(effort: Effort) -> Iterator[Row]:
     topics = QUICK_TOPICS if effort.quick else TOPICS
     ours, peer = ([_created(kind, topics) for _ in range(effort.runs(ROUNDS))] for kind in (Kind.STEWARD, Kind.KAFKA))
     what = f"{topics:,} topics with {PARTITIONS} partitions, RF {REPLICAS}, in requests of {TOPICS_OF_A_REQUEST}, 3 brokers"
-    for place, (name, words) in enumerate(FIGURES.items()):
+    for place, (name, message) in enumerate(FIGURES.items()):
         seconds = [run[place] for run in ours], [run[place] for run in peer]
-        row = duration(f"{NAME}.{name}", f"{what}; {words}", PEER, seconds)
+        row = duration(f"{NAME}.{name}", f"{what}; {message}", PEER, seconds)
         yield row if name == "known" else promised(row, "K5", 1.0)
 
 

@@ -110,8 +110,8 @@ def _load_rows(figure: str, sides: Mapping[str, list[Spent]]) -> Iterator[Row]:
     throughput = (side_of(rates[OURS]), side_of(rates[fastest]), runs)
     yield promised(Row(f"{NAME}.{figure}", what, fastest, "MB/s", Better.HIGHER, *throughput), "P13", AT_LEAST[figure])
     cost = (side_of(costs[OURS]), side_of(costs[cheapest]), runs)
-    words = f"processor time of the three brokers: {what}"
-    row = Row(f"{NAME}.{figure}_cpu", words, cheapest, "processor seconds a GB", Better.LOWER, *cost)
+    message = f"processor time of the three brokers: {what}"
+    row = Row(f"{NAME}.{figure}_cpu", message, cheapest, "processor seconds a GB", Better.LOWER, *cost)
     yield promised(row, "P13", CPU_AT_LEAST)
 
 

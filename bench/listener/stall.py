@@ -64,13 +64,13 @@ def measure(effort: Effort) -> Iterator[Row]:
 def hostile_requests(effort: Effort) -> Iterator[Row]:
     """Measure every API, in every mode and size."""
     keys = [ApiKey.METADATA, ApiKey.ALTER_PARTITION, ApiKey.PRODUCE] if effort.quick else list(ApiKey)
-    for mode, words in MODES.items():
+    for mode, message in MODES.items():
         for size in (*SIZES, LIMIT):
             cases: list[Case] = []
             with FrontProcess(mode) as front:
                 for key in keys:
                     cases += [_case(front, *frame) for frame in _frames(key, size)]
-            yield from _rows(f"{size}.{words}", cases)
+            yield from _rows(f"{size}.{message}", cases)
 
 
 def honest_requests(_effort: Effort) -> Iterator[Row]:

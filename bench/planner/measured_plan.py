@@ -68,15 +68,15 @@ def uneven(
 def measure(effort: Effort) -> Iterator[Row]:
     """Yield a row as soon as it is known."""
     question = uneven()
-    words = f"{BROKERS} brokers, {PARTITIONS:,} partitions RF {REPLICATION_FACTOR}, four resources within 5 percent"
+    message = f"{BROKERS} brokers, {PARTITIONS:,} partitions RF {REPLICATION_FACTOR}, four resources within 5 percent"
     plan = plan_measured(question)
-    yield from _bytes(question, plan, "", words)
+    yield from _bytes(question, plan, "", message)
     runs = [timed(functools.partial(plan_measured, question))() for _ in range(effort.runs())]
-    took = duration(f"{NAME}.time", f"a plan, time: {words}", "the limit", (runs, [LIMIT_MS / 1000]))
+    took = duration(f"{NAME}.time", f"a plan, time: {message}", "the limit", (runs, [LIMIT_MS / 1000]))
     yield promised(took, "P9", 1.0)
     with compiled_cruise_control() as peer:
         if peer is not None:
-            yield from _compared_with(peer, question, plan, took, "", words)
+            yield from _compared_with(peer, question, plan, took, "", message)
         if not effort.quick:
             yield from _large(effort, peer)
 
@@ -84,11 +84,11 @@ def measure(effort: Effort) -> Iterator[Row]:
 def _large(effort: Effort, peer: CruiseControl | None) -> Iterator[Row]:
     question = uneven(LARGE_BROKERS, LARGE_PARTITIONS)
     replicas = LARGE_PARTITIONS * REPLICATION_FACTOR
-    words = f"{LARGE_BROKERS} brokers, {replicas:,} replicas, four resources within 5 percent"
+    message = f"{LARGE_BROKERS} brokers, {replicas:,} replicas, four resources within 5 percent"
     plan = plan_measured(question)
-    yield from _bytes(question, plan, ".large", words)
+    yield from _bytes(question, plan, ".large", message)
     runs = [timed(functools.partial(plan_measured, question))() for _ in range(effort.runs(LARGE_RUNS))]
-    what = f"a plan, time: {words}"
+    what = f"a plan, time: {message}"
     took = duration(f"{NAME}.large.time", what, "the limit", (runs, [LARGE_LIMIT_MS / 1000]))
     yield promised(took, "P9", 1.0)
     published = replace(
@@ -99,12 +99,12 @@ def _large(effort: Effort, peer: CruiseControl | None) -> Iterator[Row]:
     )
     yield promised(published, "P9")
     if peer is not None:
-        yield from _compared_with(peer, question, plan, took, ".large", words)
+        yield from _compared_with(peer, question, plan, took, ".large", message)
     command = [sys.executable, "-m", "bench.planner.measured_plan"]
     peak = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     memory = Row(
         f"{NAME}.large.memory",
-        f"a plan, peak memory of its process: {words}",
+        f"a plan, peak memory of its process: {message}",
         "the limit",
         "MB",
         Better.LOWER,
@@ -116,7 +116,7 @@ def _large(effort: Effort, peer: CruiseControl | None) -> Iterator[Row]:
 
 
 def _compared_with(
-    peer: CruiseControl, question: MeasuredRequest, plan: Plan, took: Row, kind: str, words: str
+    peer: CruiseControl, question: MeasuredRequest, plan: Plan, took: Row, kind: str, message: str
 ) -> Iterator[Row]:
     answer = peer.plan(question, RACKS, TOLERANCE)
     left = f", {' and '.join(answer.unreached)} not reached" if answer.unreached else ""
@@ -130,7 +130,7 @@ def _compared_with(
     for figure, what, unit, ours, theirs in rows:
         sides = (side_of([ours]), side_of([theirs]))
         yield promised(
-            Row(f"{name}_{figure}", f"a plan, {what}: {words}", peer_is, unit, Better.LOWER, *sides, 1), "P9"
+            Row(f"{name}_{figure}", f"a plan, {what}: {message}", peer_is, unit, Better.LOWER, *sides, 1), "P9"
         )
 
 
@@ -139,7 +139,7 @@ def farthest(plan: Plan) -> float:
     return max(float((np.abs(resource.after - resource.target) / resource.target).max()) for resource in plan.resources)
 
 
-def _bytes(question: MeasuredRequest, plan: Plan, kind: str, words: str) -> Iterator[Row]:
+def _bytes(question: MeasuredRequest, plan: Plan, kind: str, message: str) -> Iterator[Row]:
     rows = (
         (
             "over_bound",
@@ -173,7 +173,7 @@ def _bytes(question: MeasuredRequest, plan: Plan, kind: str, words: str) -> Iter
     for name, what, peer_is, unit, ours, peer, at_least in rows:
         row = Row(
             f"{NAME}{kind}.{name}",
-            f"a plan, {what}: {words}",
+            f"a plan, {what}: {message}",
             peer_is,
             unit,
             Better.LOWER,

@@ -56,13 +56,13 @@ def measure(effort: Effort) -> Iterator[Row]:
 def _hot(jvm: Jvm, racks: int, effort: Effort) -> Iterator[Row]:
     columns = timed(functools.partial(place, racks))
     lists = timed(lambda: place(racks).tolist())
-    kind, words = ("racks", f"{RACKS} racks") if racks else ("plain", "no racks")
+    kind, message = ("racks", f"{RACKS} racks") if racks else ("plain", "no racks")
     with jvm.hot("place", str(PARTITIONS), str(racks), str(START), quick=effort.quick) as peer:
         assert checksum(place(racks)) == peer.checksum, "both place the same"
         for form, run in (("columns", columns), ("lists", lists)):
             run()
             seconds = alternate(run, peer.run, effort.runs())
-            what = f"place 1 M partitions, {BROKERS} brokers, RF {REPLICATION_FACTOR}, {words}; hot; ours as {form}"
+            what = f"place 1 M partitions, {BROKERS} brokers, RF {REPLICATION_FACTOR}, {message}; hot; ours as {form}"
             name, peer_is = f"{NAME}.{kind}.{form}", f"{PEER}, hot, Java lists"
             row = throughput(name, what, peer_is, "partitions/s", PARTITIONS, seconds)
             yield promised(row, "P1", AT_LEAST if form == "columns" else None)
@@ -75,9 +75,11 @@ def _new_process(jvm: Jvm, effort: Effort) -> Iterator[Row]:
     pairs = [(whole_command(ours), whole_command(peer)) for _ in range(effort.runs())]
     whole = [mine[0] for mine, _ in pairs], [theirs[0] for _, theirs in pairs]
     first = [mine[1] for mine, _ in pairs], [theirs[1] for _, theirs in pairs]
-    words = f"place 1 M partitions, {BROKERS} brokers, RF {REPLICATION_FACTOR}, no racks, as columns"
-    yield duration(f"{NAME}.whole_command", f"{words}; the whole command", f"{PEER}, start of the JVM included", whole)
-    yield duration(f"{NAME}.first_call", f"{words}; the first call of a process", f"{PEER}, cold", first)
+    message = f"place 1 M partitions, {BROKERS} brokers, RF {REPLICATION_FACTOR}, no racks, as columns"
+    yield duration(
+        f"{NAME}.whole_command", f"{message}; the whole command", f"{PEER}, start of the JVM included", whole
+    )
+    yield duration(f"{NAME}.first_call", f"{message}; the first call of a process", f"{PEER}, cold", first)
 
 
 if __name__ == "__main__":  # run by the whole command: one call, and its nanoseconds

@@ -75,7 +75,7 @@ def _plans(jvm: PlacementJvm, effort: Effort) -> Iterator[Row]:
     yield promised(bound, "P9", 1 / WITHIN)
 
 
-def _amount(name: str, words: str, peer_is: str, ours: float, peer: float, unit: str) -> Row:
-    what = f"a plan, {words}: {SITUATION}"
+def _amount(name: str, message: str, peer_is: str, ours: float, peer: float, unit: str) -> Row:
+    what = f"a plan, {message}: {SITUATION}"
     row = Row(f"{NAME}.{name}", what, peer_is, unit, Better.LOWER, side_of([ours]), side_of([peer]), 1)
     return promised(row, "P9")

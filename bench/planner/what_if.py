@@ -104,12 +104,10 @@ def measure(effort: Effort) -> Iterator[Row]:
     """Yield a row for each scenario."""
     topics = QUICK_TOPICS if effort.quick else TOPICS
     answers = Answers(topics)
-    for action, words in WORDS.items():
+    for action, message in WORDS.items():
         run = timed(functools.partial(question, answers, action))
         began_s = time.process_time()
         seconds = [run() for _ in range(effort.runs())]
         also = {"processor time, s": (time.process_time() - began_s) / len(seconds)}
-        what = (
-            f"what-if, {words}: {BROKERS} brokers, {topics * PARTITIONS_OF_TOPIC:,} partitions RF {REPLICATION_FACTOR}"
-        )
+        what = f"what-if, {message}: {BROKERS} brokers, {topics * PARTITIONS_OF_TOPIC:,} partitions RF {REPLICATION_FACTOR}"
         yield replace(limited(f"{NAME}.{action}", what, "s", side_of(seconds), LIMIT_S, PROMISE), also=also)

@@ -72,7 +72,7 @@ class Setup:
     least_per_s: int = LEAST_PER_S
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Text in a row."""
         observers = f", {self.observers} observers that fetch" if self.observers else ""
         return f"linger {self.linger_ms} ms, {len(self.voters)} voters{observers}"
@@ -99,14 +99,14 @@ def _rate_row(name: str, setup: Setup, effort: Effort) -> Row:
     runs = effort.runs(1)
     pairs = [[highest(setup, effort, is_steward=is_steward) for is_steward in (True, False)] for _ in range(runs)]
     ours, peer = ([pair[side] for pair in pairs] for side in (0, 1))
-    what = f"committed records of {RECORD_BYTES} bytes, one an append, {setup.words}"
+    what = f"committed records of {RECORD_BYTES} bytes, one an append, {setup.description}"
     row = Row(name, what, setup.peer, "records/s", Better.HIGHER, side_of(ours), side_of(peer), runs)
     return promised(row, "P7", 0.5)
 
 
 def _latency_rows(name: str, setup: Setup, effort: Effort) -> Iterator[Row]:
     ours, peer = (latencies(setup, effort, is_steward=is_steward) for is_steward in (True, False))
-    what = f"append to commit at {SUSTAINED_PER_S:,} records a second, {setup.words}"
+    what = f"append to commit at {SUSTAINED_PER_S:,} records a second, {setup.description}"
     yield duration(f"{name}.p75", f"{what}, 75th percentile", setup.peer, ([ours.p75_s], [peer.p75_s]))
     p99 = duration(f"{name}.p99", f"{what}, 99th percentile", setup.peer, ([ours.p99_s], [peer.p99_s]))
     yield promised(p99, "P7", 0.5)

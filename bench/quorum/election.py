@@ -54,7 +54,7 @@ class End:
     """An end of the leader."""
 
     name: str
-    words: str
+    description: str
     act: Callable[[QuorumNode], object]
 
 
@@ -104,16 +104,16 @@ def _rows(name: str, end: End, voters: int, sides: tuple[list[Election], list[El
         what = f"the same, 99th percentile of {len(sides[0])}"
         return duration(f"{name}{part}.p99", what, peer_is, (ours, peer))
 
-    what = f"{end.words} of {voters} voters to the first committed record of the next"
+    what = f"{end.description} of {voters} voters to the first committed record of the next"
     yield promised(row("", what, lambda run: run.committed_s), "P6", 0.95)
     yield row_p99("", lambda run: run.committed_s)
-    yield row(".detection", f"{end.words} to the start of the round of votes", lambda run: run.detection_s)
+    yield row(".detection", f"{end.description} to the start of the round of votes", lambda run: run.detection_s)
     yield row(".round", "the round of votes, with its pre-vote, to the leadership", lambda run: run.round_s)
     p99 = row_p99(".round", lambda run: run.round_s)
     yield p99
     yield limited(f"{name}.round.limit", "the same, with the limit", "ms", p99.ours, ROUND_P99_MS, "P6")
     if end is STOPPED:
-        elected = row(".elected", f"{end.words} to the leadership of the next", lambda run: run.elected_s)
+        elected = row(".elected", f"{end.description} to the leadership of the next", lambda run: run.elected_s)
         yield elected
         yield limited(f"{name}.elected.limit", "the same, with the limit", "ms", elected.ours, HAND_OVER_MS, "P6")
 

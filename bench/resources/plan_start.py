@@ -75,8 +75,8 @@ def measure(effort: Effort) -> Iterator[Row]:
         at_once = [created(moves) for _ in range(rounds)]
         after_approval = [approved(moves) for _ in range(rounds)]
         peer_s, peer_bytes = peer(at, moves)
-    words = f"a plan of {topics * PARTITIONS_OF_TOPIC:,} partitions of one replica on {len(broker_ids)} brokers"
-    yield from rows(words, at_once, after_approval, (peer_s, peer_bytes))
+    message = f"a plan of {topics * PARTITIONS_OF_TOPIC:,} partitions of one replica on {len(broker_ids)} brokers"
+    yield from rows(message, at_once, after_approval, (peer_s, peer_bytes))
 
 
 def created(moves: PlannedMoves) -> Begun:
@@ -125,23 +125,23 @@ def _begun(seconds: float, before: tuple[float, float], move: Move) -> Begun:
 
 
 def rows(
-    words: str, at_once: Sequence[Begun], after_approval: Sequence[Begun], peer_figures: tuple[float, int]
+    message: str, at_once: Sequence[Begun], after_approval: Sequence[Begun], peer_figures: tuple[float, int]
 ) -> Iterator[Row]:
     """Yield what both sides came to; the peer's figures are its seconds and bytes."""
     peer_s, peer_bytes = peer_figures
     seconds = [run.seconds for run in at_once]
-    what = f"{words}, from its Reassignment's creation to the first moves in Kafka"
+    what = f"{message}, from its Reassignment's creation to the first moves in Kafka"
     yield duration(f"{NAME}.created", what, PEER, (seconds, [peer_s]))
     yield limited(f"{NAME}.created_limit", what, "s", side_of(seconds), LIMIT_S, "P8")
-    what = f"{words}, from its approval to the first moves in Kafka"
+    what = f"{message}, from its approval to the first moves in Kafka"
     yield duration(f"{NAME}.approved", what, PEER, ([run.seconds for run in after_approval], [peer_s]))
     counts = [run.writes for run in at_once], [run.config_maps + FEWEST_BESIDES_CONFIG_MAPS for run in at_once]
-    what = f"writes to the API server until the first moves: {words}"
+    what = f"writes to the API server until the first moves: {message}"
     floor = "the fewest: the ConfigMaps that keep it, a finalizer, a status"
     sides = side_of(counts[0]), side_of(counts[1])
     yield Row(f"{NAME}.writes", what, floor, "writes", Better.LOWER, *sides, len(at_once))
     memory = side_of([run.highest_bytes / 1e6 for run in (*at_once, *after_approval)]), side_of([peer_bytes / 1e6])
-    what = f"resident memory at its highest until the first moves: {words}"
+    what = f"resident memory at its highest until the first moves: {message}"
     yield Row(f"{NAME}.memory_highest", what, PEER, "MB", Better.LOWER, *memory, len(at_once) + len(after_approval))
 
 

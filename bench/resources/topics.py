@@ -114,11 +114,11 @@ def resident_rows(at: Stage, count: int) -> Iterator[Row]:
     after = writes(at.api), writes(at.api, "events")
     if after != before:
         raise AssertionError(f"{after[0] - before[0]:.0f} writes without a change")
-    words = f"with {count:,} Topics"
-    yield _limited("memory", f"resident memory {words}, at rest", "MB", side_of([rest / 1e6]), MEMORY_LIMIT_MB)
+    message = f"with {count:,} Topics"
+    yield _limited("memory", f"resident memory {message}, at rest", "MB", side_of([rest / 1e6]), MEMORY_LIMIT_MB)
     most = side_of([highest / 1e6])
-    yield _limited("memory_highest", f"resident memory {words}, at its highest", "MB", most, MEMORY_LIMIT_MB)
-    what = f"from the start of a process until it has reconciled everything {words} without a write"
+    yield _limited("memory_highest", f"resident memory {message}, at its highest", "MB", most, MEMORY_LIMIT_MB)
+    what = f"from the start of a process until it has reconciled everything {message} without a write"
     yield _limited("resync", what, "s", side_of([seconds]), RESYNC_LIMIT_S)
 
 

@@ -19,7 +19,7 @@ LONGEST_S = 9.0
 class Fault:
     """One fault: `begin`, some seconds, `end`."""
 
-    words: str
+    description: str
     lasts_s: float
     begin: Callable[[], object]
     end: Callable[[], object]
@@ -37,13 +37,13 @@ def draw(source: random.Random, cluster: KafkaCluster, controller: StewardContro
 def _of_broker(source: random.Random, cluster: KafkaCluster) -> Fault:
     broker = cluster.broker(source.choice(sorted(cluster.brokers)))
     kind, lasts_s = source.choice(("kill -9", "SIGTERM", "SIGSTOP")), round(source.uniform(0.2, LONGEST_S), 1)
-    words = f"{kind} of broker {broker.broker_id} for at least {lasts_s} s"
+    message = f"{kind} of broker {broker.broker_id} for at least {lasts_s} s"
     begin, end = {
         "kill -9": (broker.kill, broker.start),
         "SIGTERM": (broker.stop, broker.start),
         "SIGSTOP": (broker.pause, broker.resume),
     }[kind]
-    return Fault(words, lasts_s, begin, end)
+    return Fault(message, lasts_s, begin, end)
 
 
 def _of_controller(source: random.Random, cluster: KafkaCluster, controller: StewardController) -> Fault:
@@ -51,7 +51,7 @@ def _of_controller(source: random.Random, cluster: KafkaCluster, controller: Ste
         source.choice(("kill -9", "SIGTERM", "SIGSTOP", "loss of the place")),
         round(source.uniform(0.2, LONGEST_S), 1),
     )
-    words = f"{kind} of the controller for at least {lasts_s} s"
+    message = f"{kind} of the controller for at least {lasts_s} s"
     place = f"{cluster.chroot}/controller"
     begin, end = {
         "kill -9": (controller.kill, controller.start),
@@ -59,4 +59,4 @@ def _of_controller(source: random.Random, cluster: KafkaCluster, controller: Ste
         "SIGSTOP": (controller.pause, controller.resume),
         "loss of the place": (lambda: cluster.zookeeper.client.delete(place), lambda: None),
     }[kind]
-    return Fault(words, lasts_s, begin, end)
+    return Fault(message, lasts_s, begin, end)

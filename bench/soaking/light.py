@@ -58,8 +58,8 @@ def fail_under_load(cluster: LightCluster, faults: Sequence[str], source: random
             recovered_s = [_fail(cluster, topic, traffic, KINDS[kind], source) for kind in chosen]
             report = traffic.stop()
         check_load(cluster, topic, PARTITIONS, report)
-        words = ", ".join(f"{kind}: {count}" for kind, count in Counter(chosen).items())
-        yield f"{first + len(chosen)} faults ({words}), in sync after {max(recovered_s):.1f} s at most | {report.summary()}"
+        message = ", ".join(f"{kind}: {count}" for kind, count in Counter(chosen).items())
+        yield f"{first + len(chosen)} faults ({message}), in sync after {max(recovered_s):.1f} s at most | {report.summary()}"
 
 
 def _fail(cluster: LightCluster, topic: str, traffic: Traffic, fault: "Fault", source: random.Random) -> float:

@@ -93,7 +93,7 @@ class QuorumSoak:
         self.wait_until_quiet()
         _, before = self.voters.leader_and_epoch()
         fault = self._draw(random.Random(f"{self.seed}/{number}"))
-        self.story.append(fault.words)
+        self.story.append(fault.description)
         fault.begin()
         ends = time.monotonic() + fault.lasts_s
         while time.monotonic() < ends:
@@ -107,7 +107,7 @@ class QuorumSoak:
         truncated = f", node {cut[0]} truncated its log" if cut else ""
         kind = "Steward" if self.voters[leader].is_steward else "Java"
         return (
-            f"{fault.words} | quiet after {seconds:.1f} s{truncated} | leader {leader} ({kind}), epochs {before} to {epoch} | "
+            f"{fault.description} | quiet after {seconds:.1f} s{truncated} | leader {leader} ({kind}), epochs {before} to {epoch} | "
             f"{len(self.history.committed):,} bytes committed"
         )
 
@@ -171,20 +171,20 @@ class QuorumSoak:
             nodes = list(self.voters)
             return self._fault("kill -9 of all voters", lasts_s, [(node_id, "kill -9") for node_id in nodes])
         if kind == "alone":
-            words = f"SIGSTOP of all followers and kill -9 of leader {leader}"
+            message = f"SIGSTOP of all followers and kill -9 of leader {leader}"
             faults = [*((node_id, "SIGSTOP") for node_id in followers), (leader, "kill -9")]
-            return self._fault(words, lasts_s, faults, before_last=lambda: self._wait_until_alone(leader))
+            return self._fault(message, lasts_s, faults, before_last=lambda: self._wait_until_alone(leader))
         source.shuffle(followers)
         count = source.randint(1, (len(self.voters) - 1) // 2)
         # The leader is hit in about every second round.
         chosen = ([leader, *followers] if source.random() < 0.5 else followers)[:count]
         faults = [(node_id, source.choice(("kill -9", "SIGTERM", "SIGSTOP"))) for node_id in chosen]
-        words = ", ".join(f"{kind} of {self._name(node_id, leader)}" for node_id, kind in faults)
-        return self._fault(words, lasts_s, faults)
+        message = ", ".join(f"{kind} of {self._name(node_id, leader)}" for node_id, kind in faults)
+        return self._fault(message, lasts_s, faults)
 
     def _fault(
         self,
-        words: str,
+        message: str,
         lasts_s: float,
         faults: Sequence[tuple[int, str]],
         before_last: Callable[[], None] = lambda: None,
@@ -209,7 +209,7 @@ class QuorumSoak:
                 node.wait_until_ready()
             self.frozen.clear()
 
-        return Fault(f"{words} for at least {lasts_s} s", lasts_s, begin, end)
+        return Fault(f"{message} for at least {lasts_s} s", lasts_s, begin, end)
 
     def _wait_until_alone(self, leader: int) -> None:
         """Wait until the leader has records that no follower has, and remember its log."""

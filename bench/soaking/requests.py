@@ -79,9 +79,9 @@ class Administrator:
         if load not in self._touched:
             kinds += [lambda: self._move(now, load)] * 2
         kinds.append(self._elect)
-        words, details = self._source.choice(kinds)()
-        self.asked.append(words)
-        return f"{words} {details}".rstrip()
+        message, details = self._source.choice(kinds)()
+        self.asked.append(message)
+        return f"{message} {details}".rstrip()
 
     def _create(self) -> tuple[str, str]:
         name = f"{self._prefix}-{self._made}"
@@ -126,14 +126,14 @@ class Administrator:
         cancelled = self._source.random() < 0.3
         answer = self._reassign({TopicPartition(name, p): list(replicas) for p, replicas in target.items()})
         self._promise(name, origin, target, answer)
-        words, details = f"move {name}: {answer.value}", f"from {origin} to {target}"
+        message, details = f"move {name}: {answer.value}", f"from {origin} to {target}"
         if not cancelled or answer is not Answer.DONE:
-            return words, details
+            return message, details
         # A move that has ended cannot be cancelled: that is an answer for each partition, and both ends are right.
         answer = self._reassign(dict.fromkeys(TopicPartition(name, p) for p in target))
         back = {p: cancelled_to(replicas, target[p]) for p, replicas in origin.items()}
         self._promise(name, back, target, Answer.UNKNOWN)
-        return f"{words}, cancel: {answer.value}", details
+        return f"{message}, cancel: {answer.value}", details
 
     def _promise(self, name: str, origin: dict[int, Replicas], target: dict[int, Replicas], answer: Answer) -> None:
         for partition, replicas in target.items():

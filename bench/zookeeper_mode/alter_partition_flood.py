@@ -104,11 +104,11 @@ def measure(effort: Effort) -> Iterator[Row]:
             taken_ms, codes = asyncio.run(ask(stage, port, requests))
             clients = sum(flood.answers.values())
     about = f"{requests} AlterPartition of a broker alongside {CONNECTIONS} x {IN_FLIGHT} ElectLeaders in flight"
-    words = f"{about}, of which {clients:,} were answered; part that is answered without an error"
+    message = f"{about}, of which {clients:,} were answered; part that is answered without an error"
     part = codes[ErrorCode.NONE] / requests
     answered_part = Row(
         "stall.alter_partition_answered",
-        words,
+        message,
         "all",
         "x",
         Better.HIGHER,

@@ -34,7 +34,7 @@ def measure(effort: Effort) -> Iterator[Row]:
         rounds = effort.runs(ROUNDS)
         pairs = [(one_kill(stage, Holder.OURS), one_kill(stage, Holder.NATIVE)) for _ in range(rounds)]
         about = f"kill -9 of the leader of {stage.partitions:,} partitions, RF 3, 4 brokers, session {SESSION_TIMEOUT_MS} ms"
-    for place, (name, words) in enumerate(
+    for place, (name, message) in enumerate(
         (
             ("whole", "from the kill to the last new leader in ZooKeeper"),
             ("after_session", "from the registration's end to the last new leader in ZooKeeper"),
@@ -45,7 +45,7 @@ def measure(effort: Effort) -> Iterator[Row]:
         )
     ):
         seconds = [mine[place] for mine, _ in pairs], [theirs[place] for _, theirs in pairs]
-        yield duration(f"{NAME}.{name}", f"{about}; {words}; {rounds} rounds, for kills are slow", PEER, seconds)
+        yield duration(f"{NAME}.{name}", f"{about}; {message}; {rounds} rounds, for kills are slow", PEER, seconds)
 
 
 def one_kill(stage: Layout, holder: Holder) -> Figures:

@@ -116,7 +116,7 @@ def measure(effort: Effort) -> Iterator[Row]:
             herded.append(one_failover(stage, controller, Herd(controller.ports[INTERNAL])))
         growth_mib = (controller.process.highest_resident_bytes - before) / 2**20
     about = f"{CLIENTS} clients ask for all Metadata right after the death of one of 10 brokers, {partitions:,} partitions, RF 3"
-    for figure, words, sides in (
+    for figure, message, sides in (
         ("metadata_herd", about, ([run.stall_ms for run in herded], [run.cpu_ms for run in herded])),
         (
             "failover",
@@ -129,12 +129,12 @@ def measure(effort: Effort) -> Iterator[Row]:
             ("", "_cpu"), ("longest stall of the loop", "its CPU time only"), sides, strict=True
         ):
             name = f"stall.{figure}{kind}"
-            yield limited(name, f"{words}; {part}", "ms", side_of(side), STALL_LIMIT_MS, PROMISE)
+            yield limited(name, f"{message}; {part}", "ms", side_of(side), STALL_LIMIT_MS, PROMISE)
     ratios = side_of(
         [with_herd.failover_s / alone.failover_s for with_herd, alone in zip(herded, without, strict=True)]
     )
-    words = f"{about}; failover, from the deleted registration to the last request to a broker, with the clients over without"
-    yield limited("stall.failover_ratio", words, "x", ratios, RATIO_LIMIT, PROMISE)
+    message = f"{about}; failover, from the deleted registration to the last request to a broker, with the clients over without"
+    yield limited("stall.failover_ratio", message, "x", ratios, RATIO_LIMIT, PROMISE)
     mine, other = (side_of([run.failover_s * 1000 for run in side]) for side in (herded, without))
     row = Row(
         "stall.failover_with_herd", f"{about}; failover", "without clients", "ms", Better.LOWER, mine, other, rounds

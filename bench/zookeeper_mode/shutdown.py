@@ -24,11 +24,11 @@ def measure(effort: Effort) -> Iterator[Row]:
         rounds = effort.runs(ROUNDS)
         pairs = [(one_shutdown(stage, Holder.OURS), one_shutdown(stage, Holder.NATIVE)) for _ in range(rounds)]
         about = f"SIGTERM of the leader of {stage.partitions:,} partitions, RF 3, 4 brokers"
-    for place, (name, words) in enumerate(
+    for place, (name, message) in enumerate(
         (("moved", "to the last new leader in ZooKeeper"), ("exit", "to the broker's exit"))
     ):
         seconds = [mine[place] for mine, _ in pairs], [theirs[place] for _, theirs in pairs]
-        yield duration(f"{NAME}.{name}", f"{about}; {words}; {rounds} rounds, for restarts are slow", PEER, seconds)
+        yield duration(f"{NAME}.{name}", f"{about}; {message}; {rounds} rounds, for restarts are slow", PEER, seconds)
 
 
 def one_shutdown(stage: Layout, holder: Holder) -> tuple[float, float]:

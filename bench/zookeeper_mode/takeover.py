@@ -25,14 +25,14 @@ def measure(effort: Effort) -> Iterator[Row]:
         rounds = effort.runs()
         pairs = [(one_takeover(stage, Holder.OURS), one_takeover(stage, Holder.NATIVE)) for _ in range(rounds)]
         about = f"/controller deleted, {stage.partitions:,} partitions, RF 3, 4 brokers"
-    for place, (name, words) in enumerate(
+    for place, (name, message) in enumerate(
         (
             ("whole", "to the last request to a broker about its partitions"),
             ("own_part", "from the controller election to the last request to a broker about its partitions"),
         )
     ):
         seconds = [mine[place] for mine, _ in pairs], [theirs[place] for _, theirs in pairs]
-        yield duration(f"{NAME}.{name}", f"{about}; {words}", PEER, seconds)
+        yield duration(f"{NAME}.{name}", f"{about}; {message}", PEER, seconds)
 
 
 def one_takeover(stage: Layout, holder: Holder) -> tuple[float, float]:

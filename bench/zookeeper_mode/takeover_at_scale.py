@@ -48,10 +48,8 @@ def _takeovers(stage: LargeLayout, rounds: int) -> list[float]:
 
 def _memory_rows(partitions: int, memory: Mapping[str, int]) -> Iterator[Row]:
     limit = side_of([MEMORY_LIMIT_MB])
-    for name, words in (("rest", "at rest"), ("highest", "at its highest")):
-        what = (
-            f"resident memory of the Steward controller with {partitions:,} partitions, RF 3, after take-overs, {words}"
-        )
+    for name, message in (("rest", "at rest"), ("highest", "at its highest")):
+        what = f"resident memory of the Steward controller with {partitions:,} partitions, RF 3, after take-overs, {message}"
         figure = side_of([memory[name] / 1e6])
         row = Row(f"{NAME}.memory_{name}", what, "the limit", "MB", Better.LOWER, figure, limit, 1)
         yield promised(row, "memory", 1.0)

@@ -55,8 +55,8 @@ def refuse_stale_broker(
 
 
 def _stale(broker: int, known: int, carried: int) -> Failure:
-    words = f"Broker {broker} is registered under epoch {known}, the request carries {carried}."
-    return Failure(ErrorCode.STALE_BROKER_EPOCH, words)
+    message = f"Broker {broker} is registered under epoch {known}, the request carries {carried}."
+    return Failure(ErrorCode.STALE_BROKER_EPOCH, message)
 
 
 def decide_alter_partition(cluster: Cluster, event: events.AlterPartition) -> Decision[IsrAnswer]:
@@ -171,11 +171,11 @@ def _refuse_isr(cluster: Cluster, broker: int, change: events.IsrChange, row: in
         for member, epoch in zip(change.isr, change.isr_epochs, strict=False)
         if epoch not in {NO_EPOCH, cluster.brokers[member].epoch}
     ]:
-        words = f"Brokers that restarted since they caught up cannot join the ISR: {restarted} (KIP-903)."
-        return Failure(ErrorCode.INELIGIBLE_REPLICA, words)
+        message = f"Brokers that restarted since they caught up cannot join the ISR: {restarted} (KIP-903)."
+        return Failure(ErrorCode.INELIGIBLE_REPLICA, message)
     if offline := sorted(joining & {*cluster.offline_at(row), *cluster.refused_at(row)}):
-        words = f"Offline replicas of live brokers cannot join the ISR: {offline} (KIP-112)."
-        return Failure(ErrorCode.INELIGIBLE_REPLICA, words)
+        message = f"Offline replicas of live brokers cannot join the ISR: {offline} (KIP-112)."
+        return Failure(ErrorCode.INELIGIBLE_REPLICA, message)
     return None
 
 

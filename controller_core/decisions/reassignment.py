@@ -160,8 +160,8 @@ def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) 
         # The controller's id is dropped from the origin: the move was removing it.
         target = without(running.origin, (cluster.controller_id,))
         if not _keeps_service(cluster, row, target):
-            words = f"The reassignment cannot be cancelled: none of the original replicas {list(target)} is in sync."
-            return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
+            message = f"The reassignment cannot be cancelled: none of the original replicas {list(target)} is in sync."
+            return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
         if (failure := _refuse_target(cluster, row, target)) is not None:
             return failure
     current, adding = current_replicas(cluster.columns.replicas_of(row), running)
@@ -175,27 +175,27 @@ def _refuse_target(cluster: Cluster, row: int | None, target: Replicas) -> Failu
 
     As in Kafka, this check precedes the one for the partition's existence: without a row all replicas are new.
     """
-    words = None
+    message = None
     current = () if row is None else cluster.columns.replicas_of(row)
     if not target:
-        words = "Empty replica list specified in partition reassignment."
+        message = "Empty replica list specified in partition reassignment."
     elif len(set(target)) != len(target):
-        words = f"Duplicate replica ids in partition reassignment replica list: {list(target)}"
+        message = f"Duplicate replica ids in partition reassignment replica list: {list(target)}"
     elif min(target) < 0:
-        words = f"Invalid broker id in replica list: {list(target)}"
+        message = f"Invalid broker id in replica list: {list(target)}"
     elif cluster.controller_id in target:
-        words = (
+        message = (
             f"Node {cluster.controller_id} is the controller and holds no data. Replica list: {list(target)}, "
             f"live broker list: {sorted(cluster.may_lead())}"
         )
     elif cluster.rules.striped_placement and (unknown := set(target) - cluster.registered()):
-        words = f"The manual partition assignment includes broker {min(unknown)}, but no such broker is registered."
+        message = f"The manual partition assignment includes broker {min(unknown)}, but no such broker is registered."
     elif not cluster.rules.striped_placement and (dead := set(target) - set(current) - cluster.may_lead()):
-        words = (
+        message = (
             f"Replica assignment has brokers that are not alive. Replica list: {list(target)}, "
             f"not alive: {sorted(dead)}, live broker list: {sorted(cluster.may_lead())}"
         )
-    return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words) if words else None
+    return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message) if message else None
 
 
 def decide_advance_moves(cluster: Cluster, event: events.AdvanceMoves) -> Decision[None]:

@@ -67,8 +67,8 @@ def decide_create_topics(cluster: Cluster, event: events.CreateTopics) -> Decisi
             results[new.name] = TopicCreation(placed)
             continue
         if len(placed) > remaining:
-            words = f"Unable to create more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
-            results[new.name] = TopicCreation(Failure(ErrorCode.POLICY_VIOLATION, words))
+            message = f"Unable to create more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
+            results[new.name] = TopicCreation(Failure(ErrorCode.POLICY_VIOLATION, message))
             continue
         if not event.validate_only and (refused := spending.take(len(placed))) is not None:
             results[new.name] = TopicCreation(refused)
@@ -100,8 +100,8 @@ def _first_states(cluster: Cluster, replicas: IntArray) -> changes.FirstStates |
         return None
     elections = elect_new(replicas, _flags(cluster.may_lead(), replicas))
     if not elections.elected.all():
-        words = f"All replicas of partition {int(np.argmin(elections.elected))} are fenced or in controlled shutdown."
-        return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
+        message = f"All replicas of partition {int(np.argmin(elections.elected))} are fenced or in controlled shutdown."
+        return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
     placed = [broker for broker in np.unique(replicas).tolist() if broker in cluster.brokers]
     directories = {broker: cluster.brokers[broker].default_directory for broker in placed}
     return changes.FirstStates(elections.leader, elections.isr, directories)
@@ -146,14 +146,14 @@ def _place_topic(
         return Failure(ErrorCode.INVALID_CONFIG, wrong.message)
     if new.assignment:
         if new.partitions != -1 or new.replication_factor != -1:
-            words = "Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the same time."
-            return Failure(ErrorCode.INVALID_REQUEST, words)
+            message = "Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the same time."
+            return Failure(ErrorCode.INVALID_REQUEST, message)
         return _given(cluster, new.assignment)
     partitions = event.default_partitions if new.partitions == -1 else new.partitions
     replication_factor = event.default_replication_factor if new.replication_factor == -1 else new.replication_factor
     if partitions > MAX_PARTITIONS_PER_REQUEST:
-        words = f"Unable to create more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
-        return Failure(ErrorCode.POLICY_VIOLATION, words)
+        message = f"Unable to create more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
+        return Failure(ErrorCode.POLICY_VIOLATION, message)
     try:
         if cluster.rules.striped_placement:
             return place_striped(_usable(cluster), partitions, replication_factor, seed=new.seed)
@@ -173,18 +173,18 @@ def _usable(cluster: Cluster) -> list[StripedBroker]:
 
 def _given(cluster: Cluster, assignment: Mapping[int, Replicas]) -> IntArray | Failure:
     """Check an assignment given by the caller."""
-    words = None
+    message = None
     lists = [assignment[partition] for partition in sorted(assignment)]
     if sorted(assignment) != list(range(len(assignment))):
-        words = "partitions should be a consecutive 0-based integer sequence"
+        message = "partitions should be a consecutive 0-based integer sequence"
     elif len({len(replicas) for replicas in lists}) != 1:
-        words = "All partitions should have the same number of replicas"
+        message = "All partitions should have the same number of replicas"
     else:
         known = _known_brokers(cluster, lists)
-        words = next(
+        message = next(
             (bad for replicas in lists if (bad := _refuse_replicas(cluster, replicas, known)) is not None), None
         )
-    return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words) if words else pad(lists)
+    return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message) if message else pad(lists)
 
 
 def _known_brokers(cluster: Cluster, lists: Iterable[Replicas]) -> frozenset[int]:
@@ -239,21 +239,21 @@ def _place_partitions(cluster: Cluster, new: events.NewPartitions) -> IntArray |
     if topic is None or new.topic in cluster.deletions:
         return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{new.topic}' does not exist.")
     if cluster.is_moving(topic):
-        words = f"A partition reassignment is in progress for the topic '{new.topic}'."
-        return Failure(ErrorCode.REASSIGNMENT_IN_PROGRESS, words)
+        message = f"A partition reassignment is in progress for the topic '{new.topic}'."
+        return Failure(ErrorCode.REASSIGNMENT_IN_PROGRESS, message)
     current, added = len(topic.rows), new.count - len(topic.rows)
     if cluster.columns.partition[topic.rows].tolist() != list(range(max(1, current))):
         # The znode was edited manually: the next partition id and the number of replicas are unclear.
-        words = f"The partitions of the topic '{new.topic}' are not numbered from 0 on without gaps."
-        return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
+        message = f"The partitions of the topic '{new.topic}' are not numbered from 0 on without gaps."
+        return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, message)
     if added < 0:
-        words = f"Topic currently has {current} partitions, which is higher than the requested {new.count}."
-        return Failure(ErrorCode.INVALID_PARTITIONS, words)
+        message = f"Topic currently has {current} partitions, which is higher than the requested {new.count}."
+        return Failure(ErrorCode.INVALID_PARTITIONS, message)
     if added == 0:
         return Failure(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions.")
     if added > MAX_PARTITIONS_PER_REQUEST:
-        words = f"Unable to add more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
-        return Failure(ErrorCode.POLICY_VIOLATION, words)
+        message = f"Unable to add more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
+        return Failure(ErrorCode.POLICY_VIOLATION, message)
     first_replicas = cluster.columns.replicas_of(int(topic.rows[0]))
     if new.assignments is not None:
         return _given_added(cluster, new.assignments, added, len(first_replicas))
@@ -268,18 +268,18 @@ def _place_partitions(cluster: Cluster, new: events.NewPartitions) -> IntArray |
 def _given_added(
     cluster: Cluster, assignments: Sequence[Replicas], added: int, replication_factor: int
 ) -> IntArray | Failure:
-    words = None
+    message = None
     if len(assignments) != added:
-        words = f"Increasing the number of partitions by {added} but {len(assignments)} assignments provided."
+        message = f"Increasing the number of partitions by {added} but {len(assignments)} assignments provided."
     elif any(len(replicas) != replication_factor for replicas in assignments):
-        words = f"Existing topic has replication factor {replication_factor}; every added partition must have as many replicas."
+        message = f"Existing topic has replication factor {replication_factor}; every added partition must have as many replicas."
     else:
         # Unlike those of a new topic, brokers of added partitions must be alive (ZkAdminManager.createPartitions).
         live = cluster.registered() if cluster.rules.striped_placement else cluster.may_lead()
-        words = next(
+        message = next(
             (bad for replicas in assignments if (bad := _refuse_replicas(cluster, replicas, live)) is not None), None
         )
-    return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words) if words else pad(assignments)
+    return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message) if message else pad(assignments)
 
 
 def check_deletions(cluster: Cluster, event: events.DeleteTopics) -> dict[str, Failure | None]:

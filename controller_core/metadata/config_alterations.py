@@ -41,7 +41,7 @@ _DEFAULTS: Mapping[ResourceType, Configs] = {
     ResourceType.TOPIC: {name: row.default for name, row in TOPIC_CONFIGS.items()},
     ResourceType.BROKER: {name: row.default for name, row in SETTINGS.items() if row.default is not None},
 }
-"""Values to which words are appended where a config is not set; lists of other resources cannot be appended to (KafkaRaftServer.configSchema)."""
+"""Values to which elements are appended where a config is not set; lists of other resources cannot be appended to (KafkaRaftServer.configSchema)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,8 @@ def _too_long(changed: Configs) -> Failure | None:
     """Refuse values that no record can have."""
     if all(len(value) <= MAX_VALUE_CHARACTERS for value in changed.values()):
         return None
-    words = f"The configuration value cannot be added because it exceeds the maximum value size of {MAX_VALUE_CHARACTERS} bytes."
-    return Failure(ErrorCode.INVALID_CONFIG, words)
+    message = f"The configuration value cannot be added because it exceeds the maximum value size of {MAX_VALUE_CHARACTERS} bytes."
+    return Failure(ErrorCode.INVALID_CONFIG, message)
 
 
 def _invalid(
@@ -130,8 +130,8 @@ def _invalid(
         case _:
             if not name:
                 return Failure(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
-            words = group_config_error(configs, settings)
-            return None if words is None else Failure(ErrorCode.INVALID_CONFIG, words)
+            message = group_config_error(configs, settings)
+            return None if message is None else Failure(ErrorCode.INVALID_CONFIG, message)
 
 
 def _invalid_topic(name: str, configs: Configs) -> Failure | None:
@@ -154,11 +154,11 @@ def _refused_by_elr(image: MetadataImage, name: str, current: Configs, configs: 
     if not image.is_elr_enabled:
         return None
     if name != CLUSTER_DEFAULT and configs.get(MIN_ISR) != current.get(MIN_ISR):
-        words = f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
-        return Failure(ErrorCode.INVALID_CONFIG, words)
+        message = f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
+        return Failure(ErrorCode.INVALID_CONFIG, message)
     if name == CLUSTER_DEFAULT and MIN_ISR in current and MIN_ISR not in configs:
-        words = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
-        return Failure(ErrorCode.INVALID_CONFIG, words)
+        message = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
+        return Failure(ErrorCode.INVALID_CONFIG, message)
     return None
 
 
@@ -167,17 +167,17 @@ def _refused_cordon(image: MetadataImage, current: Configs, configs: Configs, *,
     if configs.get(CORDONED) == current.get(CORDONED):
         return None
     if (image.metadata_version or 0) < CORDONED_SINCE:
-        words = (
+        message = (
             f"The {CORDONED} configuration value cannot be set because it requires metadata.version >= "
             f"{version_name(CORDONED_SINCE)}"
         )
-        return Failure(ErrorCode.INVALID_CONFIG, words)
+        return Failure(ErrorCode.INVALID_CONFIG, message)
     if is_forwarded or _cordoned(configs) <= _cordoned(current):
         return None
-    words = (
+    message = (
         f"When updating {CORDONED} via controllers, the new value must be a subset of the current configuration value."
     )
-    return Failure(ErrorCode.INVALID_CONFIG, words)
+    return Failure(ErrorCode.INVALID_CONFIG, message)
 
 
 def _cordoned(configs: Configs) -> frozenset[str]:

@@ -11,16 +11,16 @@ def register_controller(image: MetadataImage, record: RegisterControllerRecord) 
     """Register a controller, or refuse one that does not support a feature of the cluster. The reply is a Failure or None."""
     level = image.metadata_version or MINIMUM_VERSION
     if level < CONTROLLERS_SINCE:
-        words = f"The current MetadataVersion {version_name(level)} does not support controller registrations."
-        return RecordDecision((), Failure(ErrorCode.UNSUPPORTED_VERSION, words))
+        message = f"The current MetadataVersion {version_name(level)} does not support controller registrations."
+        return RecordDecision((), Failure(ErrorCode.UNSUPPORTED_VERSION, message))
     supported = {feature.name: feature for feature in record.features}
     for name, finalized in image.features.items():
         feature = supported.get(name)
         lowest, highest = (feature.min_supported_version, feature.max_supported_version) if feature else (0, 0)
         if not lowest <= finalized.feature_level <= highest:
-            words = (
+            message = (
                 f"Unable to register because the controller does not support finalized version {finalized.feature_level} of "
                 f"{name}. The controller wants a version between {lowest} and {highest}, inclusive."
             )
-            return RecordDecision((), Failure(ErrorCode.UNSUPPORTED_VERSION, words))
+            return RecordDecision((), Failure(ErrorCode.UNSUPPORTED_VERSION, message))
     return RecordDecision((record,), None)

@@ -145,8 +145,8 @@ def _refused_downgrade(current: int, update: FeatureUpdate) -> Failure | None:
     reason = "Refusing to perform the requested downgrade because it might delete metadata information."
     if update.upgrade_type is UpgradeType.UNSAFE_DOWNGRADE:
         reason = "Unsafe metadata downgrade is not supported in this version."
-    words = f"Unsupported metadata.version downgrade from {current} to {update.level}. {reason}"
-    return Failure(ErrorCode.INVALID_UPDATE_VERSION, words)
+    message = f"Unsupported metadata.version downgrade from {current} to {update.level}. {reason}"
+    return Failure(ErrorCode.INVALID_UPDATE_VERSION, message)
 
 
 def _uniform_min_insync_replicas(image: MetadataImage, static_default: int) -> list[ConfigRecord]:

@@ -33,7 +33,7 @@ def alter_client_quotas(
     for alteration in alterations:
         entity = alteration.entity
         if entity in outcomes:
-            outcomes[entity] = _invalid(f"Ignoring duplicate entity {_words(entity)}")
+            outcomes[entity] = _invalid(f"Ignoring duplicate entity {_entity_text(entity)}")
             continue
         made = _records(image, alteration)
         outcomes[entity] = made if isinstance(made, Failure) else None
@@ -46,7 +46,9 @@ def _records(image: MetadataImage, alteration: QuotaAlteration) -> list[ClientQu
     values: dict[str, float | None] = {}
     for change in alteration.changes:
         if change.key in values:
-            return _invalid(f"Duplicate quota key {change.key} not updating quota for this entity {_words(entity)}")
+            return _invalid(
+                f"Duplicate quota key {change.key} not updating quota for this entity {_entity_text(entity)}"
+            )
         values[change.key] = change.value
     parts = entity_parts(entity)
     current = image.client_quotas.get(quota_entity(parts), {})
@@ -94,11 +96,11 @@ def _named(entity: QuotaEntity) -> Sequence[tuple[QuotaEntityType, EntityName]]:
     return [(entity_type, name) for entity_type, name in parts if name is not None]
 
 
-def _words(entity: QuotaEntity) -> str:
-    """Return an entity in Kafka's words (ClientQuotaEntity.toString)."""
+def _entity_text(entity: QuotaEntity) -> str:
+    """Return an entity as Kafka writes it (ClientQuotaEntity.toString)."""
     names = (f"{part.entity_type}={part.entity_name or 'null'}" for part in entity_parts(entity))
     return f"ClientQuotaEntity(entries={{{', '.join(names)}}})"
 
 
-def _invalid(words: str) -> Failure:
-    return Failure(ErrorCode.INVALID_REQUEST, words)
+def _invalid(message: str) -> Failure:
+    return Failure(ErrorCode.INVALID_REQUEST, message)

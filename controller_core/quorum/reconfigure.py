@@ -96,7 +96,7 @@ def remove_voter(draft: Draft, request: Request, body: RemoveRaftVoterRequest) -
     failure = _refused(draft, body.cluster_id, body.voter) or _not_now(draft)
     voters = draft.node.voters.remove(body.voter)
     if failure is None and voters is None:
-        text = f"{_words(body.voter)} is not a voter, or is the only voter."
+        text = f"{_key_text(body.voter)} is not a voter, or is the only voter."
         failure = Failure(ErrorCode.VOTER_NOT_FOUND, text)
     if failure:
         draft.answer(request, RemoveRaftVoterResponse(failure.code, failure.message))
@@ -147,5 +147,5 @@ def last_voters_are_committed(draft: Draft) -> bool:
     return offset is not None and high_watermark is not None and offset < high_watermark
 
 
-def _words(key: ReplicaKey) -> str:
+def _key_text(key: ReplicaKey) -> str:
     return f"Node {key.id} with directory {key.directory_id}"

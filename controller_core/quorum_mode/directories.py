@@ -34,8 +34,8 @@ def decide_assign_replicas_to_dirs(cluster: Cluster, event: AssignReplicasToDirs
         if row is None:
             results[name] = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
         elif event.broker not in cluster.columns.replicas_of(row):
-            words = f"Broker {event.broker} has no replica of the partition."
-            results[name] = Failure(ErrorCode.NOT_LEADER_OR_FOLLOWER, words)
+            message = f"Broker {event.broker} has no replica of the partition."
+            results[name] = Failure(ErrorCode.NOT_LEADER_OR_FOLLOWER, message)
         else:
             results[name], valid[row] = None, name
     known = cluster.brokers[event.broker]

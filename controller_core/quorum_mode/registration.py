@@ -67,8 +67,8 @@ def decide_register_broker(cluster: Cluster, event: RegisterBroker) -> Decision[
 def _refuse_cluster(cluster: Cluster, event: RegisterBroker, _known: Broker | None) -> Failure | None:
     if event.cluster_id == cluster.cluster_id:
         return None
-    words = f"Expected cluster ID {cluster.cluster_id}, but got cluster ID {event.cluster_id}"
-    return Failure(ErrorCode.INCONSISTENT_CLUSTER_ID, words)
+    message = f"Expected cluster ID {cluster.cluster_id}, but got cluster ID {event.cluster_id}"
+    return Failure(ErrorCode.INCONSISTENT_CLUSTER_ID, message)
 
 
 def _refuse_id(_cluster: Cluster, event: RegisterBroker, _known: Broker | None) -> Failure | None:
@@ -88,11 +88,11 @@ def _refuse_duplicate(cluster: Cluster, event: RegisterBroker, known: Broker | N
     progress = cluster.progress.get(known.id)
     if policy.admits_after_shutdown and known.fenced and progress is not None and progress.may_shut_down:
         return None
-    words = (
+    message = (
         "Another broker is registered with that broker id. If the broker was recently restarted this should self-resolve "
         "once the heartbeat manager expires the broker's session."
     )
-    return Failure(ErrorCode.DUPLICATE_BROKER_REGISTRATION, words)
+    return Failure(ErrorCode.DUPLICATE_BROKER_REGISTRATION, message)
 
 
 def _refuse_migration(_cluster: Cluster, event: RegisterBroker, _known: Broker | None) -> Failure | None:
@@ -104,15 +104,15 @@ def _refuse_migration(_cluster: Cluster, event: RegisterBroker, _known: Broker |
 def _refuse_directories(cluster: Cluster, event: RegisterBroker, _known: Broker | None) -> Failure | None:
     if not cluster.rules.directories:
         return None
-    words = None
+    message = None
     if not event.directories:
-        words = "No directories specified in request"
+        message = "No directories specified in request"
     elif any(map(is_reserved, event.directories)):
-        words = "Reserved directory ID in request"
+        message = "Reserved directory ID in request"
     elif len(set(event.directories)) != len(event.directories):
-        words = "Duplicate directory ID in request"
+        message = "Duplicate directory ID in request"
     else:
-        words = next(
+        message = next(
             (
                 f"Broker {other.id} is already registered with directory {min(shared)}"
                 for other in cluster.brokers.values()
@@ -120,7 +120,7 @@ def _refuse_directories(cluster: Cluster, event: RegisterBroker, _known: Broker 
             ),
             None,
         )
-    return Failure(ErrorCode.INVALID_REGISTRATION, words) if words else None
+    return Failure(ErrorCode.INVALID_REGISTRATION, message) if message else None
 
 
 def _refuse_features(cluster: Cluster, event: RegisterBroker, _known: Broker | None) -> Failure | None:
@@ -131,14 +131,14 @@ def _refuse_features(cluster: Cluster, event: RegisterBroker, _known: Broker | N
         # A broker that does not name a feature supports only level 0 of it.
         wanted = supported.get(name, FeatureRange(name, 0, 0))
         if not wanted.minimum <= level <= wanted.maximum:
-            words = (
+            message = (
                 f"Unable to register because the broker does not support finalized version {level} of {name}. "
                 f"The broker wants a version between {wanted.minimum} and {wanted.maximum}, inclusive."
             )
-            return Failure(ErrorCode.UNSUPPORTED_VERSION, words)
+            return Failure(ErrorCode.UNSUPPORTED_VERSION, message)
     if METADATA_VERSION not in supported:
-        words = f"Request features do not contain '{METADATA_VERSION}'"
-        return Failure(ErrorCode.INVALID_REGISTRATION, words)
+        message = f"Request features do not contain '{METADATA_VERSION}'"
+        return Failure(ErrorCode.INVALID_REGISTRATION, message)
     return None
 
 
@@ -161,8 +161,8 @@ def decide_unregister_broker(cluster: Cluster, event: events.UnregisterBroker) -
     """Remove a broker that never returns from ISRs, then its registration."""
     known = cluster.brokers.get(event.broker)
     if known is None:
-        words = f"Broker ID {event.broker} is not currently registered"
-        return Decision(reply=Failure(ErrorCode.BROKER_ID_NOT_REGISTERED, words))
+        message = f"Broker ID {event.broker} is not currently registered"
+        return Decision(reply=Failure(ErrorCode.BROKER_ID_NOT_REGISTERED, message))
     left = leave_partitions(cluster, event.broker)
     if not left.is_last:
         return leave_further([left.change], event.broker, event)

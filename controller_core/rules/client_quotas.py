@@ -132,12 +132,12 @@ def _config_error(entity: QuotaEntity, config: Config) -> Failure | None:
     return None
 
 
-def _invalid(words: str) -> Failure:
-    return Failure(ErrorCode.INVALID_REQUEST, words)
+def _invalid(message: str) -> Failure:
+    return Failure(ErrorCode.INVALID_REQUEST, message)
 
 
-def _failed(words: str) -> Failure:
-    return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
+def _failed(message: str) -> Failure:
+    return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, message)
 
 
 EXACT, OF_DEFAULT, SPECIFIED = 0, 1, 2
@@ -245,8 +245,8 @@ def quota_values(entity: QuotaEntity, config: Config) -> Mapping[str, float] | F
             try:
                 values[key] = parse_double(trim(text))
             except ValueError:
-                words = f"Unexpected client quota configuration value: {key} -> {text} of {entity}"
-                return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
+                message = f"Unexpected client quota configuration value: {key} -> {text} of {entity}"
+                return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, message)
     return values
 
 
@@ -256,5 +256,5 @@ def _not_known(entity_type: str) -> Failure:
     return Failure(ErrorCode.UNSUPPORTED_VERSION, f"Custom entity type '{entity_type}' not supported")
 
 
-def _invalid_filter(words: str) -> Failure:
-    return Failure(ErrorCode.INVALID_REQUEST, words)
+def _invalid_filter(message: str) -> Failure:
+    return Failure(ErrorCode.INVALID_REQUEST, message)

@@ -119,14 +119,14 @@ def check_placement(brokers: Racks, partitions: int, replication_factor: int) ->
     if replication_factor <= 0:
         raise PlacementError("INVALID_REPLICATION_FACTOR", "Replication factor must be larger than 0.")
     if replication_factor > len(brokers):
-        words = f"Replication factor: {replication_factor} larger than available brokers: {len(brokers)}."
-        raise PlacementError("INVALID_REPLICATION_FACTOR", words)
+        message = f"Replication factor: {replication_factor} larger than available brokers: {len(brokers)}."
+        raise PlacementError("INVALID_REPLICATION_FACTOR", message)
     if has_racks(brokers) and None in brokers.values():
-        words = "Not all brokers have rack information for replica rack aware assignment."
-        raise PlacementError("UNKNOWN_SERVER_ERROR", words)
+        message = "Not all brokers have rack information for replica rack aware assignment."
+        raise PlacementError("UNKNOWN_SERVER_ERROR", message)
     if partitions > MAX_PARTITIONS:
-        words = f"Cannot place {partitions} partitions at once: request at most {MAX_PARTITIONS}."
-        raise PlacementError("INVALID_PARTITIONS", words)
+        message = f"Cannot place {partitions} partitions at once: request at most {MAX_PARTITIONS}."
+        raise PlacementError("INVALID_PARTITIONS", message)
 
 
 def has_racks(brokers: Racks) -> bool:

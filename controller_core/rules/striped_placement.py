@@ -86,20 +86,20 @@ def place_striped(brokers: Iterable[StripedBroker], partitions: int, replication
 
 def _check(usable: list[StripedBroker], partitions: int, replication_factor: int) -> None:
     if not 0 < partitions <= MAX_PARTITIONS:
-        words = f"Cannot place {partitions} partitions at once: request from 1 to {MAX_PARTITIONS}."
-        raise PlacementError("INVALID_PARTITIONS", words)
-    words = ""
+        message = f"Cannot place {partitions} partitions at once: request from 1 to {MAX_PARTITIONS}."
+        raise PlacementError("INVALID_PARTITIONS", message)
+    message = ""
     if replication_factor <= 0:
-        words = f"Invalid replication factor {replication_factor}: the replication factor must be positive."
+        message = f"Invalid replication factor {replication_factor}: the replication factor must be positive."
     elif all(broker.is_fenced for broker in usable):
-        words = "All brokers are currently fenced, or have all their log directories cordoned."
+        message = "All brokers are currently fenced, or have all their log directories cordoned."
     elif replication_factor > len(usable):
-        words = (
+        message = (
             f"The target replication factor of {replication_factor} cannot be reached because only {len(usable)} broker(s) are registered "
             "or some brokers have all their log directories cordoned."
         )
-    if words:
-        raise PlacementError("INVALID_REPLICATION_FACTOR", words)
+    if message:
+        raise PlacementError("INVALID_REPLICATION_FACTOR", message)
 
 
 class _Circle:

@@ -99,10 +99,10 @@ def _log_registration(cluster: Cluster, change: quorum_changes.BrokerRegistered 
                 log.info("Broker registered", extra={"broker": registered.id, "broker_epoch": registered.epoch})
         case quorum_changes.BrokerChanged(broker=broker, broker_epoch=epoch):
             if change.fenced is not None:
-                words = "Broker fenced" if change.fenced else "Broker unfenced"
+                message = "Broker fenced" if change.fenced else "Broker unfenced"
                 log.log(
                     logging.WARNING if change.fenced else logging.INFO,
-                    words,
+                    message,
                     extra={"broker": broker, "broker_epoch": epoch},
                 )
             if change.in_controlled_shutdown:

@@ -171,8 +171,8 @@ def decide_stop_replica_answered(cluster: Cluster, event: zookeeper_events.StopR
             made.append(zookeeper_changes.ReplicasDeleted(name, event.broker, partitions))
     for partition, reason in event.failed.items():
         if partition.topic in cluster.deletions:
-            words = f"broker {event.broker} could not delete {partition.topic}-{partition.partition}: {reason}"
-            made.append(zookeeper_changes.DeletionBlocked(partition.topic, words, refused=True))
+            message = f"broker {event.broker} could not delete {partition.topic}-{partition.partition}: {reason}"
+            made.append(zookeeper_changes.DeletionBlocked(partition.topic, message, refused=True))
     if made:
         then.append(zookeeper_events.AdvanceDeletions())
     replaced = deleted_stale_logs(cluster, event)

@@ -121,11 +121,11 @@ def decide_stray_logs_found(cluster: Cluster, event: zookeeper_events.StrayLogsF
 def decide_unregister_broker(cluster: Cluster, event: events.UnregisterBroker) -> Decision[Failure | None]:
     """Stop waiting for stray replicas of an offline broker; if it returns, its logs are compared with the assignments."""
     if event.broker in cluster.unfenced():
-        words = f"Broker {event.broker} is running. Stop it before it is unregistered."
-        return Decision(reply=Failure(ErrorCode.INVALID_REQUEST, words))
+        message = f"Broker {event.broker} is running. Stop it before it is unregistered."
+        return Decision(reply=Failure(ErrorCode.INVALID_REQUEST, message))
     if not any(event.broker in brokers for brokers in cluster.stray_replicas.values()):
-        words = f"Broker {event.broker} is not registered, and no stray replica on it is known."
-        return Decision(reply=Failure(ErrorCode.BROKER_ID_NOT_REGISTERED, words))
+        message = f"Broker {event.broker} is not registered, and no stray replica on it is known."
+        return Decision(reply=Failure(ErrorCode.BROKER_ID_NOT_REGISTERED, message))
     return Decision((changes.BrokerUnregistered(event.broker),), then=(zookeeper_events.AdvanceDeletions(),))
 
 

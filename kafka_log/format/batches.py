@@ -91,12 +91,12 @@ def header_error(base_offset: int, length: int, magic: int, last_offset_delta: i
 
 
 def checksum_error(batch: bytes) -> str:
-    """Return the words for a batch with a wrong checksum."""
-    return checksum_words(_HEADER.unpack_from(batch)[4], google_crc32c.value(batch[CHECKED_FROM:]))
+    """Return the message for a batch with a wrong checksum."""
+    return checksum_message(_HEADER.unpack_from(batch)[4], google_crc32c.value(batch[CHECKED_FROM:]))
 
 
-def checksum_words(stored: int, computed: int) -> str:
-    """Return the words for a wrong checksum."""
+def checksum_message(stored: int, computed: int) -> str:
+    """Return the message for a wrong checksum."""
     return f"record is corrupt (stored crc = {stored}, computed crc = {computed})"
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kafka_wire.varints import read_varint, write_varint
 
 MOST_AT_ONCE = 1_024
-"""Records that are compared at once: what a run that ends early costs in vain."""
+"""Records that are compared at once: a run that ends early wastes at most so many comparisons."""
 
 SHORT_DELTAS = 64
 """Offset deltas below it take one byte, the others up to `KNOWN_DELTAS` two."""

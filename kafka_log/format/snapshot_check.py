@@ -7,7 +7,7 @@ import struct
 
 import google_crc32c
 
-from kafka_log.format.batches import CHECKED_FROM, CONTROL_BATCH, checksum_words, header_error
+from kafka_log.format.batches import CHECKED_FROM, CONTROL_BATCH, checksum_message, header_error
 from kafka_log.format.control_records import control_type_of
 from kafka_wire.records import HEADER_BYTES, MAGIC, ControlType, CorruptBatch
 
@@ -90,7 +90,7 @@ class SnapshotCheck:
     def _end_batch(self) -> None:
         base_offset, _, _, _, checksum, _, delta = _HEADER.unpack_from(self._header)
         if checksum != self._checksum:
-            self._bad = checksum_words(checksum, self._checksum)
+            self._bad = checksum_message(checksum, self._checksum)
             return
         batch = b"" if self._kept is None else bytes(self._header + self._kept)
         try:

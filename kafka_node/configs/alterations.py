@@ -27,7 +27,7 @@ def altered(
 ) -> dict[str, str] | Failure:
     """Return a resource's configs after a request: the current ones changed by its operations, or all replaced by its values.
 
-    `defaults` has the values to which words are appended where a config is not set; `is_list` returns whether a config is a list.
+    `defaults` has the values to which elements are appended where a config is not set; `is_list` returns whether a config is a list.
     """
     if again := duplicates(config["name"] for config in resource["configs"]):
         return Failure(ErrorCode.INVALID_REQUEST, f"Error due to duplicate config keys: {', '.join(sorted(again))}")
@@ -45,17 +45,17 @@ def altered(
         elif operation not in {AlterOperation.APPEND, AlterOperation.SUBTRACT}:
             return Failure(ErrorCode.INVALID_REQUEST, f"Unknown operation type {operation}")
         elif not is_list(name):
-            words = f"Can't {AlterOperation(operation).name} to key {name} because its type is not LIST."
-            return Failure(ErrorCode.INVALID_CONFIG, words)
+            message = f"Can't {AlterOperation(operation).name} to key {name} because its type is not LIST."
+            return Failure(ErrorCode.INVALID_CONFIG, message)
         else:
             configs[name] = _list_value(configs.get(name, defaults.get(name, "")), value, AlterOperation(operation))
     return configs
 
 
 def _list_value(current: str, given: str, operation: AlterOperation) -> str:
-    """Append words to a list, each once, or remove them from it."""
+    """Append elements to a list, each once, or remove them from it."""
     had = [word for word in current.split(",") if word]
-    words = [word for word in given.split(",") if word]
+    elements = [element for element in given.split(",") if element]
     if operation is AlterOperation.APPEND:
-        return ",".join([*had, *(word for word in words if word not in had)])
-    return ",".join(word for word in had if word not in words)
+        return ",".join([*had, *(element for element in elements if element not in had)])
+    return ",".join(element for element in had if element not in elements)

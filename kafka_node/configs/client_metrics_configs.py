@@ -46,8 +46,8 @@ def client_metrics_failure(name: str, configs: Mapping[str, str]) -> Failure | N
     assert isinstance(interval_ms, int)
     assert isinstance(patterns, tuple)
     if not LEAST_INTERVAL_MS <= interval_ms <= MOST_INTERVAL_MS:
-        words = f"Invalid value {interval_ms} for {INTERVAL_MS}, interval must be between 100 and 3600000 (1 hour)"
-        return Failure(ErrorCode.INVALID_REQUEST, words)
+        message = f"Invalid value {interval_ms} for {INTERVAL_MS}, interval must be between 100 and 3600000 (1 hour)"
+        return Failure(ErrorCode.INVALID_REQUEST, message)
     for pattern in patterns:
         if not is_valid_match(pattern):
             return Failure(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")
@@ -66,7 +66,7 @@ def is_valid_match(pattern: str) -> bool:
 
 
 def _compiles(pattern: str) -> bool:
-    """Return whether Java compiles a regular expression, as far as Python can tell: a broker that cannot ignores the subscription."""
+    """Return whether Java compiles a regular expression, as far as Python can determine: a broker that cannot compile it ignores the subscription."""
     for only_java, instead in _ONLY_JAVA:
         pattern = only_java.sub(instead, pattern)
     try:

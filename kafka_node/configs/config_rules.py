@@ -197,12 +197,12 @@ class RangeOr:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Rule: one of some words. In a list each element must be one; the error names the first that is not.
+    """Rule: one of some values. In a list each element must be one; the error names the first that is not.
 
     `names_empty`: the error of an empty element is one of its own, as in Kafka 4 (ConfigDef.ValidList).
     """
 
-    words: tuple[str, ...]
+    allowed: tuple[str, ...]
     names_empty: bool = False
 
     def check(self, name: str, value: ConfigValue) -> InvalidValue | None:
@@ -212,8 +212,8 @@ class OneOf:
                 return InvalidValue(
                     name, "", f"Configuration '{name}' values must not be empty.", is_whole_message=True
                 )
-            if word not in self.words:
-                return InvalidValue(name, java_string(word), f"String must be one of: {', '.join(self.words)}")
+            if word not in self.allowed:
+                return InvalidValue(name, java_string(word), f"String must be one of: {', '.join(self.allowed)}")
         return None
 
 
@@ -256,7 +256,7 @@ class ThrottledReplicas:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Rule: a list of words, none of them empty (ConfigDef.ValidList.anyNonDuplicateValues; Kafka removes repeated ones before)."""
+    """Rule: a list of elements, none of them empty (ConfigDef.ValidList.anyNonDuplicateValues; Kafka removes repeated ones before)."""
 
     def check(self, name: str, value: ConfigValue) -> InvalidValue | None:
         """Look for an empty word."""

@@ -28,7 +28,7 @@ class Setting:
     """Whether nodes of Kafka apply a change of it while they run."""
 
     def read(self, text: str | None) -> ConfigValue | None:
-        """Return the value of `text`, or of the default when it is None. Raises SettingError in Kafka's words."""
+        """Return the value of `text`, or of the default when it is None. Raises SettingError with Kafka's message."""
         if text is None and self.is_required:
             raise SettingError(f'Missing required configuration "{self.name}" which has no default value.')
         given = self.default if text is None else text

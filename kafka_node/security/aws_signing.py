@@ -123,8 +123,8 @@ def _read(status: int, content: bytes) -> Credentials:
     except ET.ParseError:
         fields = {}
     if status != OK:
-        words = " ".join(fields[name] for name in ("Code", "Message") if name in fields) or "no error code"
-        raise SaslFailed(f"AWS STS returned status {status} to AssumeRole: {words[:MAX_ERROR_CHARACTERS]}")
+        message = " ".join(fields[name] for name in ("Code", "Message") if name in fields) or "no error code"
+        raise SaslFailed(f"AWS STS returned status {status} to AssumeRole: {message[:MAX_ERROR_CHARACTERS]}")
     try:
         native = AwsCredentials(fields["AccessKeyId"], fields["SecretAccessKey"], fields["SessionToken"])
         lifetime_s = datetime.fromisoformat(fields["Expiration"]).timestamp() - time.time()

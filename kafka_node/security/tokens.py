@@ -102,13 +102,13 @@ def _read(endpoint: TokenEndpoint, status: int, content: bytes) -> Token:
         body = None
     body = body if isinstance(body, dict) else {}
     if status != OK:
-        words = " ".join(str(body[key]) for key in ("error", "error_description") if key in body)
-        raise _failed(endpoint, f"returned status {status}: {words[:MAX_ERROR_CHARACTERS] or 'no error code'}")
+        message = " ".join(str(body[key]) for key in ("error", "error_description") if key in body)
+        raise _failed(endpoint, f"returned status {status}: {message[:MAX_ERROR_CHARACTERS] or 'no error code'}")
     token, lifetime_s = body.get("access_token"), body.get("expires_in", DEFAULT_LIFETIME_S)
     if not isinstance(token, str) or not isinstance(lifetime_s, int | float):
         raise _failed(endpoint, "returned no access_token, or no number as expires_in")
     return Token(token, float(lifetime_s))
 
 
-def _failed(endpoint: TokenEndpoint, words: str) -> SaslFailed:
-    return SaslFailed(f"the token endpoint {endpoint.url} {words}")
+def _failed(endpoint: TokenEndpoint, message: str) -> SaslFailed:
+    return SaslFailed(f"the token endpoint {endpoint.url} {message}")

@@ -23,6 +23,6 @@ def run_to_end(
         command, check=False, capture_output=True, text=True, cwd=folder, env=environment, timeout=timeout_s
     )
     if done.returncode:
-        words = (done.stdout + done.stderr)[-TAIL_CHARACTERS:]
-        raise LabError(f"{' '.join(map(str, command))} failed:\n{words}")
+        message = (done.stdout + done.stderr)[-TAIL_CHARACTERS:]
+        raise LabError(f"{' '.join(map(str, command))} failed:\n{message}")
     return done.stdout

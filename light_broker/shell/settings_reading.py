@@ -21,8 +21,8 @@ from kafka_node.node_settings import (
     read_directories,
     read_node_id,
     read_protocols,
+    setting_list,
     setting_value,
-    setting_words,
 )
 from kafka_node.security.endpoints import ANY_ADDRESS, Endpoint, check_distinct_ports, parse_endpoints
 from kafka_node.security.listener_settings import ListenerSecurity, listener_security
@@ -181,7 +181,7 @@ def _check_supported(values: Mapping[str, str]) -> None:
         if setting_value(values, name):
             raise SettingError(f"{name} is not supported: {advice}. Set it to false.")
     check_classes(values, _CLASSES)
-    if ROLES in values and "broker" not in setting_words(values, ROLES):
+    if ROLES in values and "broker" not in setting_list(values, ROLES):
         raise SettingError(f"{ROLES} is {values[ROLES]}: this is a broker. Add broker, or run `steward quorum`.")
 
 
@@ -189,7 +189,7 @@ def _listeners(values: Mapping[str, str]) -> tuple[Endpoint, ...]:
     """Return the listeners for clients and brokers; the process opens none for controllers."""
     controllers = {name.upper() for name in values.get(CONTROLLER_LISTENERS, "").split(",") if name}
     protocols = read_protocols(values, tuple(controllers))
-    found = parse_endpoints(setting_words(values, LISTENERS), protocols, setting=LISTENERS)
+    found = parse_endpoints(setting_list(values, LISTENERS), protocols, setting=LISTENERS)
     check_distinct_ports(found)
     listeners = tuple(endpoint for endpoint in found if endpoint.listener not in controllers)
     if not listeners:
@@ -200,7 +200,7 @@ def _listeners(values: Mapping[str, str]) -> tuple[Endpoint, ...]:
 def _advertised(values: Mapping[str, str], listeners: tuple[Endpoint, ...]) -> tuple[Endpoint, ...]:
     """Return the advertised addresses, by default those of the listeners; an address on all interfaces is that of this machine."""
     protocols = {endpoint.listener: endpoint.security_protocol for endpoint in listeners}
-    words = setting_words(values, ADVERTISED_LISTENERS)
+    words = setting_list(values, ADVERTISED_LISTENERS)
     if not words:
         return tuple(
             Endpoint(

@@ -53,7 +53,7 @@ class TopicSettings:
 
     @property
     def cleanup_policy(self) -> tuple[str, ...]:
-        """Return the words of cleanup.policy."""
+        """Return the elements of cleanup.policy."""
         value = topic_value("cleanup.policy", self.overrides, self.broker)
         assert isinstance(value, tuple)
         return value

@@ -86,4 +86,4 @@ def _handler(checks: Mapping[str, Mapping[str, Check]], notes: Mapping[str, Chec
 
 
 def _results(checks: Mapping[str, Check]) -> dict[str, str]:
-    return {name: words for name, check in checks.items() if (words := check()) is not None}
+    return {name: message for name, check in checks.items() if (message := check()) is not None}

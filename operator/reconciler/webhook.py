@@ -112,5 +112,5 @@ class Webhook:
         try:
             self._context.load_cert_chain(self._certificate, self._private_key)
         except (OSError, ssl.SSLError) as error:
-            words = f"{self._certificate} and {self._private_key} are not a certificate and its key: {error}"
-            raise CertificateError(words) from error
+            message = f"{self._certificate} and {self._private_key} are not a certificate and its key: {error}"
+            raise CertificateError(message) from error

@@ -63,8 +63,8 @@ def test_the_committed_results_are_complete_and_name_no_host_and_no_path() -> No
     assert set(kept["machine"]) <= MACHINE
     assert kept["rows"], "results are kept with the code"
     assert all(set(row) - {"also"} == FIELDS for row in kept["rows"])
-    words = json.dumps(kept)
-    assert not any(path in words for path in ("/home", "/root", "/tmp", "/work", "/usr"))
+    message = json.dumps(kept)
+    assert not any(path in message for path in ("/home", "/root", "/tmp", "/work", "/usr"))
 
 
 def test_timestamps_of_a_brokers_log_are_found_by_the_text_of_a_line() -> None:

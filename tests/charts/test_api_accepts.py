@@ -186,7 +186,7 @@ def test_every_rendered_object_is_accepted(chart: Chart, api: KubernetesApi, rel
     assert len(done.stdout.splitlines()) == len(documents)
 
 
-def test_every_pod_is_taken_where_the_restricted_standard_is_enforced(chart: Chart, api: KubernetesApi) -> None:
+def test_every_pod_is_accepted_where_the_restricted_standard_is_enforced(chart: Chart, api: KubernetesApi) -> None:
     """Restricted Pod Security. The namespace enforces it, so that a pod that falls short is refused."""
     values = {**copy.deepcopy(EVERYTHING), "security": ALL_SECURITY}
     del values["brokers"]["priorityClassName"]  # there is none of that name, for which a pod is refused before

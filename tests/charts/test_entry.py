@@ -243,7 +243,7 @@ def test_scram_users_are_written_before_the_broker_starts(bin_folder: Path, secu
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "words"),
+    ("name", "text", "message"),
     [
         ("further/users", "alice\n", "line 1 of USERS is not NAME:PASSWORD"),
         ("further/users", "bob:x\nan alice:x\n", "line 2 of USERS is not NAME:PASSWORD"),
@@ -256,14 +256,14 @@ def test_scram_users_are_written_before_the_broker_starts(bin_folder: Path, secu
     ],
 )
 def test_secrets_that_kafka_cannot_read_are_named_and_not_shown(
-    bin_folder: Path, secured: dict[str, str], name: str, text: str, words: str
+    bin_folder: Path, secured: dict[str, str], name: str, text: str, message: str
 ) -> None:
     """Kafka's own error would be a stack trace."""
     (bin_folder.parent / name).write_text(text, encoding="utf-8")
     done = enter(bin_folder, "broker", **secured)
 
     assert done.returncode == 2
-    assert words.replace("USERS", f"{bin_folder.parent}/further/users") in done.stderr
+    assert message.replace("USERS", f"{bin_folder.parent}/further/users") in done.stderr
     assert done.stdout == ""
 
 

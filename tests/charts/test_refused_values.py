@@ -64,7 +64,7 @@ def test_what_the_schema_does_not_allow_is_refused_by_name(
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("values", "message"),
     [
         (
             {"operator": {"shards": 3, "replicas": 2}},
@@ -145,9 +145,9 @@ def test_what_the_schema_does_not_allow_is_refused_by_name(
         ),
     ],
 )
-def test_what_cannot_work_is_refused_by_name(chart: Chart, values: dict[str, Any], words: str) -> None:
+def test_what_cannot_work_is_refused_by_name(chart: Chart, values: dict[str, Any], message: str) -> None:
     """Refused by a template message that names the value; the first one is the only one."""
-    assert words in chart.refusal(values)
+    assert message in chart.refusal(values)
 
 
 def test_a_name_that_begins_with_a_digit_is_refused_by_name(chart: Chart) -> None:

@@ -229,7 +229,7 @@ def test_plain_users_of_a_controller_are_those_of_both_secrets(chart: Chart) -> 
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("values", "message"),
     [
         ({"security": {"sasl": {"enabled": True}}}, "security.sasl.enabled is true and security.tls.enabled is false"),
         (
@@ -263,9 +263,9 @@ def test_plain_users_of_a_controller_are_those_of_both_secrets(chart: Chart) -> 
         ({"security": SASL, "kafka": {"config": {"super.users": "User:eve"}}}, "kafka.config.super.users is set by"),
     ],
 )
-def test_security_that_cannot_work_is_refused_by_name(chart: Chart, values: dict[str, Any], words: str) -> None:
+def test_security_that_cannot_work_is_refused_by_name(chart: Chart, values: dict[str, Any], message: str) -> None:
     """Before anything is created."""
-    assert words in chart.refusal(values)
+    assert message in chart.refusal(values)
 
 
 def test_security_is_off_by_default() -> None:

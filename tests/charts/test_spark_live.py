@@ -149,7 +149,7 @@ class Driver:
             )
 
     @property
-    def words(self) -> str:
+    def output(self) -> str:
         """Return what it has written."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
@@ -173,10 +173,10 @@ def until_executors(api: KubernetesApi, driver: Driver, holds: Callable[[list[Re
 
     def executors_exist() -> bool:
         found[:] = executors(api)
-        assert driver.process.poll() is None, driver.words
+        assert driver.process.poll() is None, driver.output
         return holds(found)
 
-    wait_until(executors_exist, timeout_s=PATIENCE_S, what="executors", context=lambda: driver.words[-4000:])
+    wait_until(executors_exist, timeout_s=PATIENCE_S, what="executors", context=lambda: driver.output[-4000:])
     return found
 
 
@@ -224,14 +224,14 @@ def test_a_driver_gets_executors_with_the_rights_of_the_chart(
         fail(rights, first["metadata"]["name"])
         replaced = until_executors(rights, driver, lambda found: noted(found, first, deletes=deletes))
         assert len(replaced) == (1 if deletes else 2)
-        assert driver.end() == 0, driver.words
+        assert driver.end() == 0, driver.output
         assert len(executors(rights)) == (0 if deletes else 2)
         assert owners_of_config_maps(rights) == (set() if deletes else set(owners))
     finally:
         driver.process.kill()
         driver.process.wait()
         rights.kubectl(f"--namespace={JOBS}", "delete", "pods,configmaps", "--all", "--force", "--grace-period=0")
-    assert "orbidden" not in driver.words
+    assert "orbidden" not in driver.output
 
 
 def fail(api: KubernetesApi, name: str) -> None:

@@ -147,8 +147,8 @@ def test_kafka_features_reports_an_unknown_feature(held: Held) -> None:
     done = kafka_tools.kafka_features("--bootstrap-server", held[1].address(), "upgrade", "--feature", "flavour=1")
 
     assert done.returncode == 1
-    words = "Could not apply finalized feature update because the provided feature is not supported."
-    assert words in done.stdout + done.stderr
+    message = "Could not apply finalized feature update because the provided feature is not supported."
+    assert message in done.stdout + done.stderr
 
 
 @pytest.mark.filterwarnings("ignore:alter_configs has been deprecated")

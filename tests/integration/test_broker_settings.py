@@ -103,8 +103,8 @@ def test_a_policy_of_real_brokers_ends_the_controller_unless_it_is_ignored(tmp_p
         try:
             strict.launch()
             assert strict.process.wait(timeout_s=PATIENCE_S) == WRONG_SETTINGS
-            words = "broker 1 sets create.topic.policy.class.name=TestPolicy: the controller cannot run Java classes"
-            assert words in strict.process.log_text()
+            message = "broker 1 sets create.topic.policy.class.name=TestPolicy: the controller cannot run Java classes"
+            assert message in strict.process.log_text()
 
             lenient.start()
             held = Held(cluster, lenient)

@@ -24,7 +24,7 @@ def errors_about_controllers(node: KraftNode) -> list[str]:
     """Return the errors in a broker's log that its controller caused: a refused or unknown request, or a record that it cannot apply."""
     text = node.process.log_path.read_text()
     found = re.findall(r"^\[.*\] (?:ERROR|FATAL) .*$", text, re.MULTILINE)
-    return [line for line in found if not any(words in line for words in CAUSED_BY_BROKERS)]
+    return [line for line in found if not any(message in line for message in CAUSED_BY_BROKERS)]
 
 
 LONG_SESSION = {"broker.session.timeout.ms": "600000", "steward.broker.disconnected.session.timeout.ms": "3000"}

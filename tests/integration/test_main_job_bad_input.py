@@ -1,6 +1,6 @@
 """Bad input: each case gets a reason and a message, nothing is lost or moved, and corrected input takes effect.
 
-What the API server refuses is tested in tests/kafka_operator/resources/test_crds.py, a cluster that does not
+What the API server refuses is tested in tests/kafka_operator/resources, a cluster that does not
 answer in tests/kafka_operator/end_to_end/test_end_to_end.py.
 """
 
@@ -71,13 +71,13 @@ def test_more_replicas_than_brokers_wait_for_the_brokers(held: Held, user: User)
 @pytest.mark.parametrize("case", ["value", *in_soak("key")])
 def test_an_invalid_setting_is_reported_with_the_brokers_message(held: Held, user: User, case: str) -> None:
     """InvalidConfig at creation and at a change; the topic is not created, or keeps its settings; a valid setting ends it."""
-    config, words = BAD_CONFIGS[case]
+    config, message = BAD_CONFIGS[case]
     user.apply(topic_text("settled", config={"retention.ms": "3600000"}), topic_text("unborn", config=config))
     user.wait_until_ready("settled")
     user.apply(topic_text("settled", config={"min.insync.replicas": "2", **config}))
 
-    assert words == user.wait_for("topics", "unborn", "False", "InvalidConfig")
-    assert user.wait_for("topics", "settled", "False", "InvalidConfig").endswith(words)
+    assert message == user.wait_for("topics", "unborn", "False", "InvalidConfig")
+    assert user.wait_for("topics", "settled", "False", "InvalidConfig").endswith(message)
     assert "unborn" not in held.topics()
     assert held.config_of("settled") == {"retention.ms": "3600000"}
 

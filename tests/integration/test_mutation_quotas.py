@@ -49,8 +49,8 @@ def refused_commands(topic: str) -> tuple[tuple[str, ...], ...]:
 def answer(held: Held, topic: str, arguments: tuple[str, ...]) -> tuple[int, str]:
     """Run kafka-topics; returns its exit code and first line."""
     done = kafka_tools.kafka_topics("--bootstrap-server", held.cluster.bootstrap(), *arguments)
-    words = (line for line in done.stdout.splitlines() if "WARNING" not in line)
-    return done.returncode, next(words, "").replace(topic, "TOPIC")
+    message = (line for line in done.stdout.splitlines() if "WARNING" not in line)
+    return done.returncode, next(message, "").replace(topic, "TOPIC")
 
 
 def conversation(held: Held, topic: str, commands: int) -> list[tuple[int, str]]:
@@ -74,4 +74,4 @@ def test_kafkas_tools_are_refused_over_the_quota_as_by_a_native_controller(one: 
     assert theirs == answers[: 1 + NATIVE_COMMANDS]
     assert [code for code, _ in answers] == [0, 1, 1, 1]
     assert answers[0][1] == "Created topic TOPIC."
-    assert all("The throttling quota has been exceeded." in words for _, words in answers[1:])
+    assert all("The throttling quota has been exceeded." in message for _, message in answers[1:])

@@ -139,7 +139,7 @@ def test_an_invalid_topic_id_is_refused(tmp_path: Path, content: str) -> None:
         read_topic_id(tmp_path)
 
 
-def test_meta_properties_are_written_in_kafkas_words(tmp_path: Path) -> None:
+def test_meta_properties_are_written_in_kafkas_format(tmp_path: Path) -> None:
     """MetaProperties version 1. Java's Properties.store begins with a comment, here empty, and the date."""
     properties = MetaProperties(cluster_id="MkU3OEVBNTcwNTJENDM2Qg", node_id=3, directory_id=ID)
     assert read_meta_properties(tmp_path) is None

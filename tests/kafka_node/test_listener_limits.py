@@ -55,7 +55,7 @@ def test_an_override_may_have_the_name_of_a_host() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("values", "message"),
     [
         (
             {OVERRIDES: "no-such-host.invalid:5"},
@@ -73,9 +73,9 @@ def test_an_override_may_have_the_name_of_a_host() -> None:
         ),
     ],
 )
-def test_a_limit_that_cannot_be_used_ends_the_start_in_words(values: dict[str, str], words: str) -> None:
+def test_an_invalid_limit_ends_the_start_with_a_message(values: dict[str, str], message: str) -> None:
     """Host names that have no address among them (Kafka: UnknownHostException)."""
-    with pytest.raises(SettingError, match=re.escape(words)):
+    with pytest.raises(SettingError, match=re.escape(message)):
         limits(values)
 
 

@@ -61,7 +61,7 @@ def test_a_logger_without_a_level_has_that_of_the_logger_above() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "code", "words"),
+    ("changes", "code", "message"),
     [
         ([change("no.such")], ErrorCode.INVALID_CONFIG, "Logger no.such does not exist!"),
         (
@@ -86,27 +86,27 @@ def test_a_logger_without_a_level_has_that_of_the_logger_above() -> None:
         ),
     ],
 )
-def test_a_change_that_is_invalid_is_refused_with_kafkas_words_and_nothing_changes(
-    changes: list[Body], code: ErrorCode, words: str
+def test_an_invalid_change_is_refused_with_kafkas_message_and_nothing_changes(
+    changes: list[Body], code: ErrorCode, message: str
 ) -> None:
     """Method RuntimeLoggerManager.validateLogLevelConfigs."""
     before = logger_levels()
 
-    assert alter(change(ABOVE, "TRACE"), *changes) == Failure(code, words)
+    assert alter(change(ABOVE, "TRACE"), *changes) == Failure(code, message)
     assert logger_levels() == before
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("7", "Unexpected node id. Expected 101, but received 7"),
         ("", "Node id must be an integer, but it is: "),
         ("a", "Node id must be an integer, but it is: a"),
     ],
 )
-def test_a_node_changes_only_its_own_loggers(name: str, words: str) -> None:
+def test_a_node_changes_only_its_own_loggers(name: str, message: str) -> None:
     """Method RuntimeLoggerManager.validateResourceNameIsNodeId."""
-    assert alter(change(), name=name) == Failure(ErrorCode.INVALID_REQUEST, words)
+    assert alter(change(), name=name) == Failure(ErrorCode.INVALID_REQUEST, message)
 
 
 def test_a_request_that_only_validates_changes_nothing() -> None:

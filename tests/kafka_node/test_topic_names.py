@@ -13,7 +13,7 @@ def test_a_valid_name_is_accepted(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("", "Topic name is invalid: the empty string is not allowed"),
         (".", "Topic name is invalid: '.' is not allowed"),
@@ -29,17 +29,17 @@ def test_a_valid_name_is_accepted(name: str) -> None:
         ),
     ],
 )
-def test_an_invalid_name_is_refused_with_kafkas_message(name: str, words: str) -> None:
+def test_an_invalid_name_is_refused_with_kafkas_message(name: str, message: str) -> None:
     """Error code INVALID_TOPIC_EXCEPTION, with Kafka's message."""
-    assert topic_name_error(name) == Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
+    assert topic_name_error(name) == Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
 
 
 def test_names_with_the_same_metric_name_collide() -> None:
     """A dot and an underscore are the same in metric names (AdminZkClient.validateTopicCreate)."""
-    words = "Topic 'a.b_c' collides with existing topics: a.b.c, a_b_c"
+    message = "Topic 'a.b_c' collides with existing topics: a.b.c, a_b_c"
 
     assert topic_name_error("a.b_c", {"a_b_c", "a.b.c", "abc", "a.b"}) == Failure(
-        ErrorCode.INVALID_TOPIC_EXCEPTION, words
+        ErrorCode.INVALID_TOPIC_EXCEPTION, message
     )
 
 

@@ -70,9 +70,9 @@ def shop(
 ) -> Iterator[Namespace]:
     """A namespace of this test's own, with a Cluster that is Ready."""
     assert operator.ready
-    words = re.sub("[^a-z0-9]+", "-", request.node.name.lower())
+    message = re.sub("[^a-z0-9]+", "-", request.node.name.lower())
     # By the whole id: the same test may run on clusters of several kinds.
-    made = Namespace(api, f"{zlib.crc32(request.node.nodeid.encode()):08x}-{words}"[:63].strip("-"))
+    made = Namespace(api, f"{zlib.crc32(request.node.nodeid.encode()):08x}-{message}"[:63].strip("-"))
     made.take(raw_cluster("main", *kafka.bootstrap.split(",")))
     made.until("Cluster", "main", "True")
     yield made

@@ -307,8 +307,8 @@ class FakeKafka(FakeBrokers):
             return Failure(36, "TOPIC_ALREADY_EXISTS", f"Topic '{topic.name}' already exists.")
         alive = len(self.broker_ids)
         if topic.replication_factor > alive:
-            words = f"Replication factor: {topic.replication_factor} larger than available brokers: {alive}."
-            return Failure(38, "INVALID_REPLICATION_FACTOR", words)
+            message = f"Replication factor: {topic.replication_factor} larger than available brokers: {alive}."
+            return Failure(38, "INVALID_REPLICATION_FACTOR", message)
         return self._refused_settings(dict(topic.config))
 
     def _create(self, topic: CreateTopic) -> None:

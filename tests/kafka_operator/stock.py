@@ -55,7 +55,7 @@ class Stock:
         return self.admin.list_topics(topic, timeout=PATIENCE_S / METADATA_ATTEMPTS)
 
     def exists(self, topic: str) -> bool:
-        """Tell whether a topic is there."""
+        """Return whether a topic exists."""
         return topic in self.admin.list_topics(timeout=PATIENCE_S).topics
 
     def topics(self) -> list[str]:

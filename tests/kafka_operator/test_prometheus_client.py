@@ -55,7 +55,7 @@ def test_a_vector_of_one_series_and_a_scalar_have_a_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("data", "message"),
     [
         (body("vector", []), "the query found nothing"),
         (body("vector", series("1", "2")), "the query found 2 series; aggregate them"),
@@ -68,9 +68,9 @@ def test_a_vector_of_one_series_and_a_scalar_have_a_value() -> None:
         (b"<html>", "not one of Prometheus"),
     ],
 )
-def test_any_other_result_is_an_error_with_its_reason(data: bytes, words: str) -> None:
+def test_any_other_result_is_an_error_with_its_reason(data: bytes, message: str) -> None:
     """A division by zero, a wrong query, a server that is not Prometheus: no value, and never 0."""
-    with pytest.raises(PrometheusError, match=words.replace("+", r"\+")):
+    with pytest.raises(PrometheusError, match=message.replace("+", r"\+")):
         value_of(data)
 
 
@@ -110,21 +110,21 @@ def test_queries_with_the_same_authorities_share_a_context(authority: Authority)
 
 
 @pytest.mark.parametrize(
-    ("response", "words"),
+    ("response", "message"),
     [
         ({"status": 503, "text": "busy"}, "returned status 503: busy"),
         ({"status": 302, "headers": {"Location": "http://127.0.0.1:1/"}}, "returned status 302"),
         ({"body": b" " * 100_000}, f"more than {client.MAX_VALUE_BYTES} bytes"),
     ],
 )
-async def test_errors_redirects_and_long_responses_are_rejected(response: dict[str, Any], words: str) -> None:
+async def test_errors_redirects_and_long_responses_are_rejected(response: dict[str, Any], message: str) -> None:
     """A redirect could send the token to another server; a response is bounded before it is parsed."""
 
     async def answer(_: web.Request) -> web.Response:
         return web.Response(**response)
 
     async with answering(answer) as url:
-        with pytest.raises(PrometheusError, match=words):
+        with pytest.raises(PrometheusError, match=message):
             await HttpPrometheus().query(PrometheusServer(url), "up")
 
 
@@ -137,7 +137,7 @@ async def test_an_unreachable_server_and_invalid_authorities_are_reported() -> N
 
 
 @pytest.mark.parametrize(
-    ("url", "token", "words"),
+    ("url", "token", "message"),
     [
         ("prometheus:9090", None, "is not a valid URL"),
         ("https://user:secret@host", None, "must not contain a password"),
@@ -146,8 +146,8 @@ async def test_an_unreachable_server_and_invalid_authorities_are_reported() -> N
         ("https://host", "", "the token is empty"),
     ],
 )
-def test_an_address_that_cannot_be_used_is_rejected(url: str, token: str | None, words: str) -> None:
+def test_an_address_that_cannot_be_used_is_rejected(url: str, token: str | None, message: str) -> None:
     """Before anything is sent; the token is in no repr."""
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         PrometheusServer(url, token=token)
     assert "abc" not in repr(PrometheusServer("https://host", token="abc"))

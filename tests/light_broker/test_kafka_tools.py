@@ -83,7 +83,7 @@ def test_kafka_configs_describes_users_and_kafka_reassign_partitions_lists_nothi
     assert ran(moves).strip() == "No partition reassignments found."
 
 
-def test_a_transactional_producer_of_kafka_ends_at_once_in_words(broker: LightBroker) -> None:
+def test_a_transactional_producer_of_kafka_ends_at_once_with_a_message(broker: LightBroker) -> None:
     """Instead of retrying until max.block.ms (TransactionManager.FindCoordinatorHandler)."""
     done = run_tool_of_kafka_4(
         "org.apache.kafka.tools.ProducerPerformance",

@@ -147,7 +147,7 @@ def test_a_broker_that_is_stopped_marks_its_folder_as_clean() -> None:
         assert not mark.exists()
 
 
-def test_transactional_producers_of_librdkafka_and_kafka_python_end_at_once_in_words(broker: LightBroker) -> None:
+def test_transactional_producers_of_librdkafka_and_kafka_python_end_at_once_with_a_message(broker: LightBroker) -> None:
     """Not after the timeout of init_transactions: its error is not retriable."""
     from confluent_kafka import KafkaException, Producer
     from kafka import KafkaProducer

@@ -110,7 +110,7 @@ def test_macros_are_known(macro: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schedule", "zone", "words"),
+    ("schedule", "zone", "message"),
     [
         ("61 * * * *", "UTC", "minute"),
         ("* * * *", "UTC", "five fields"),
@@ -127,9 +127,9 @@ def test_macros_are_known(macro: str, expected: str) -> None:
         ("0 0 * * *", "Europe", "tz database"),
     ],
 )
-def test_an_invalid_schedule_is_reported_in_words(schedule: str, zone: str, words: str) -> None:
+def test_an_invalid_schedule_is_reported_with_its_reason(schedule: str, zone: str, message: str) -> None:
     """And reads no file but those of the database."""
-    with pytest.raises(ScheduleError, match=words):
+    with pytest.raises(ScheduleError, match=message):
         read_times(schedule, zone)
 
 

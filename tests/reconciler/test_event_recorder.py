@@ -37,7 +37,7 @@ async def test_a_storm_of_the_same_news_comes_in_small_doses() -> None:
     assert len(kube.events) == BURST + 3
 
 
-async def test_an_event_that_cannot_be_posted_is_let_go() -> None:
+async def test_an_event_that_cannot_be_posted_is_dropped() -> None:
     """An event is not state."""
     kube = FakeKube(Gate())
     kube.failures.append(UnavailableError("503"))

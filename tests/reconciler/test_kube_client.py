@@ -205,7 +205,7 @@ async def test_a_list_that_expires_starts_again(api: tuple[Api, KubeClient]) -> 
 
 
 async def test_a_server_that_is_not_there_is_unavailable() -> None:
-    """Nobody listens on port 1."""
+    """No process listens on port 1."""
     kube = KubeClient(Configuration(host="http://127.0.0.1:1"), Metrics())
     try:
         with pytest.raises(UnavailableError):

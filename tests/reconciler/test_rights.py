@@ -115,7 +115,7 @@ async def test_with_all_rights_nothing_is_reported(reviewer: tuple[list[dict[str
 
 
 @pytest.mark.parametrize(
-    ("right", "words"),
+    ("right", "message"),
     [
         (Right("patch", "apps", "statefulsets", "scale", "a"), "patch on statefulsets.apps/scale in namespace a"),
         (Right("list", "", "pods"), "list on pods in all namespaces"),
@@ -126,6 +126,6 @@ async def test_with_all_rights_nothing_is_reported(reviewer: tuple[list[dict[str
         ),
     ],
 )
-def test_a_right_is_written_as_kubectl_names_resources(right: Right, words: str) -> None:
+def test_a_right_is_written_as_kubectl_names_resources(right: Right, message: str) -> None:
     """`kubectl auth can-i` takes the same words."""
-    assert words == str(right)
+    assert message == str(right)

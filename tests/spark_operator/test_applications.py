@@ -92,9 +92,9 @@ TROUBLES = [
 ]
 
 
-@pytest.mark.parametrize(("script", "reason", "words"), TROUBLES, ids=lambda value: getattr(value, "waiting", ""))
+@pytest.mark.parametrize(("script", "reason", "message"), TROUBLES, ids=lambda value: getattr(value, "waiting", ""))
 def test_an_obstacle_to_the_start_of_a_driver_is_reported_and_finally_fails_it(
-    script: DriverScript, reason: str, words: str
+    script: DriverScript, reason: str, message: str
 ) -> None:
     """By condition and event, once, while it may pass; after startTimeoutSeconds the attempt has failed."""
 
@@ -105,7 +105,7 @@ def test_an_obstacle_to_the_start_of_a_driver_is_reported_and_finally_fails_it(
             await world.run(20)
             assert world.status()["state"] == "Submitted"
             assert world.kube.ready(APPLICATION)[:2] == ("False", reason)
-            assert words in world.kube.ready(APPLICATION)[2]
+            assert message in world.kube.ready(APPLICATION)[2]
             assert world.reasons() == ["DriverCreated", reason]
 
             await world.run(60)
@@ -124,8 +124,8 @@ ENDINGS = [
 ]
 
 
-@pytest.mark.parametrize(("script", "reason", "words"), ENDINGS, ids=lambda value: getattr(value, "reason", ""))
-def test_the_reason_for_a_drivers_end_is_reported(script: DriverScript, reason: str, words: str) -> None:
+@pytest.mark.parametrize(("script", "reason", "message"), ENDINGS, ids=lambda value: getattr(value, "reason", ""))
+def test_the_reason_for_a_drivers_end_is_reported(script: DriverScript, reason: str, message: str) -> None:
     """What happened, and what to do."""
 
     async def story() -> None:
@@ -134,7 +134,7 @@ def test_the_reason_for_a_drivers_end_is_reported(script: DriverScript, reason: 
             world.kube.apply(raw_spark())
             await world.until(lambda: world.status().get("state") == "Failed")
             assert world.kube.ready(APPLICATION)[:2] == ("False", reason)
-            assert words in world.kube.ready(APPLICATION)[2]
+            assert message in world.kube.ready(APPLICATION)[2]
 
     run_virtually(story())
 

@@ -63,8 +63,8 @@ def operator(api: KubernetesApi, tmp_path_factory: pytest.TempPathFactory) -> It
 def jobs(api: KubernetesApi, operator: StewardOperator, request: pytest.FixtureRequest) -> Iterator[Namespace]:
     """A namespace of this test's own, which takes restricted pods alone."""
     assert operator.ready
-    words = re.sub("[^a-z0-9]+", "-", request.node.name.lower())
-    made = Namespace(api, f"{zlib.crc32(request.node.nodeid.encode()):08x}-{words}"[:63].strip("-"))
+    message = re.sub("[^a-z0-9]+", "-", request.node.name.lower())
+    made = Namespace(api, f"{zlib.crc32(request.node.nodeid.encode()):08x}-{message}"[:63].strip("-"))
     api.kubectl("label", "namespace", made.name, "pod-security.kubernetes.io/enforce=restricted", check=True)
     yield made
     made.empty()
@@ -242,16 +242,16 @@ BAD_APPLICATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "words"), BAD_APPLICATIONS, ids=lambda value: str(value)[:40])
-def test_what_cannot_be_is_refused_at_apply(jobs: Namespace, spec: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(("spec", "message"), BAD_APPLICATIONS, ids=lambda value: str(value)[:40])
+def test_an_invalid_application_is_refused_at_apply(jobs: Namespace, spec: dict[str, Any], message: str) -> None:
     """All that can be known without the cluster."""
     raw = raw_spark("bad", **spec)
     raw["spec"] = {name: value for name, value in raw["spec"].items() if value is not None}
-    assert words in jobs.refusal(raw)
+    assert message in jobs.refusal(raw)
 
 
-def test_the_engine_cannot_be_changed_and_examples_are_taken(jobs: Namespace) -> None:
-    """They are what people copy."""
+def test_the_engine_cannot_be_changed_and_examples_are_accepted(jobs: Namespace) -> None:
+    """Users copy them."""
     jobs.take(raw_spark("kept", suspend=True))
     assert "engine cannot be changed" in jobs.refusal(raw_spark("kept", suspend=True, engine="Local"))
     for name in ("spark-application", "spark-schedule", "balance-run"):

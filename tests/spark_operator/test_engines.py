@@ -90,7 +90,7 @@ async def test_suspend_is_passed_on_and_a_lost_resource_is_reported() -> None:
 
 @in_virtual_time
 async def test_a_resource_that_is_anothers_is_left_alone() -> None:
-    """Somebody uses Kubeflow's operator already."""
+    """The cluster has Kubeflow's operator already."""
     async with spark_running() as world:
         theirs: Raw = {"metadata": {"name": "pi", "resourceVersion": "1"}, "spec": {"suspend": False}}
         world.fake.kubeflow[WHERE] = theirs

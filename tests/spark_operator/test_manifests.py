@@ -169,7 +169,7 @@ def test_executors_are_given_the_overhead_of_their_language(kind: str, factor: s
     ],
 )
 def test_the_users_own_factor_is_taken_for_the_driver_too(spec: dict[str, Any], expected: int) -> None:
-    """In the order in which Spark takes them in cluster mode; the operator creates the driver's pod, so it has to reckon likewise."""
+    """In the order in which Spark takes them in cluster mode; the operator creates the driver's pod, so it has to compute the same."""
     container = driver_pod(spark(**{"driver": {"memory": "4g"}, **spec}), 1)["spec"]["containers"][0]
 
     assert container["resources"]["requests"]["memory"] == f"{expected}Mi"

@@ -45,9 +45,9 @@ BAD_VOLUMES = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "words"), BAD_VOLUMES, ids=[words for _, words in BAD_VOLUMES])
+@pytest.mark.parametrize(("spec", "message"), BAD_VOLUMES, ids=[message for _, message in BAD_VOLUMES])
 @pytest.mark.parametrize("engine", ["Steward", "SparkOperator"])
-def test_a_volume_without_exactly_one_supported_source_is_refused(engine: str, spec: Any, words: str) -> None:
+def test_a_volume_without_exactly_one_supported_source_is_refused(engine: str, spec: Any, message: str) -> None:
     """Kubernetes takes a volume without a source for an emptyDir: what a job writes there is gone with its pod."""
     application = spark(engine=engine, sparkVersion="4.3.0", **spec)
     decide = decide_spark if engine == "Steward" else decide_kubeflow
@@ -58,11 +58,11 @@ def test_a_volume_without_exactly_one_supported_source_is_refused(engine: str, s
     ready, stalled = step.status.conditions
     assert stalled.type == "Stalled"
     assert (ready.status, ready.reason) == ("False", "InvalidVolume")
-    assert words in ready.message
+    assert message in ready.message
 
 
 @pytest.mark.parametrize("kind", VOLUME_KINDS)
-def test_each_supported_kind_of_volume_is_taken(kind: str) -> None:
+def test_each_supported_kind_of_volume_is_accepted(kind: str) -> None:
     """By both engines that create pods."""
     spec = volume(**{kind: {}})
 
@@ -98,7 +98,7 @@ def test_a_setting_of_the_drivers_pod_is_refused_where_spark_does_not_create_tha
     assert refused_spec(spark(engine="Local", sparkConf={name: "x"}).spec) is None
 
 
-def test_settings_that_the_driver_itself_reads_are_taken() -> None:
+def test_settings_that_the_driver_itself_reads_are_accepted() -> None:
     """They have their effect in client mode too."""
     conf = dict.fromkeys(HONOURED_DRIVER_SETTINGS, "1") | {"spark.kubernetes.executor.label.team": "x"}
 

@@ -79,7 +79,7 @@ async def test_a_period_starts_a_run_each_time_that_it_is_over() -> None:
 
 @in_virtual_time
 async def test_forbid_waits_for_the_run_that_goes_on_and_takes_the_last_time_then() -> None:
-    """Told once while it waits."""
+    """One event while it waits."""
     async with spark_running() as world:
         world.fake.scripts = [RUNS_FOREVER]
         world.kube.apply(raw_schedule(schedule=MINUTE, concurrencyPolicy="Forbid"))

@@ -55,8 +55,8 @@ def message(**changes: Any) -> str:
 async def test_the_summary_of_a_driver_that_completed_is_in_the_status() -> None:
     """With its end, in one write; a failed driver's words are in the condition instead."""
     async with spark_running() as world:
-        words = "there are no samples yet at kafka://b:9092: start `steward sampler`"
-        world.fake.scripts = [replace(FAILS, message=words), replace(SUCCEEDS, message=message())]
+        text = "there are no samples yet at kafka://b:9092: start `steward sampler`"
+        world.fake.scripts = [replace(FAILS, message=text), replace(SUCCEEDS, message=message())]
         world.kube.apply(raw_spark(restartPolicy={"type": "OnFailure", "onFailureRetryInterval": 1}))
         await world.until(lambda: world.status().get("state") == "PendingRerun")
         assert "start `steward sampler`" in world.status()["conditions"][0]["message"]
@@ -92,7 +92,7 @@ def test_another_programs_message_is_no_summary() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "text"),
     [
         ({"partitions": None}, "partitions lacks"),
         ({"partitions": -1}, "partitions is not a number from 0"),
@@ -113,9 +113,9 @@ def test_another_programs_message_is_no_summary() -> None:
         ({"notPreferredRatio": float("nan")}, "notPreferredRatio is not a number from 0"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(changes: dict[str, Any], words: str) -> None:
+def test_an_invalid_summary_is_refused_by_name(changes: dict[str, Any], text: str) -> None:
     """Any image may be a driver."""
-    with pytest.raises(SummaryError, match=words):
+    with pytest.raises(SummaryError, match=text):
         summary_in(message(**changes))
 
 

@@ -37,7 +37,7 @@ def test_a_zookeeper_that_cannot_be_reached_is_exit_code_1(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (("--override", "num.partitions"), "is not NAME=VALUE"),
         (("--override", "num.partitions=x"), "num.partitions"),
@@ -47,12 +47,12 @@ def test_a_zookeeper_that_cannot_be_reached_is_exit_code_1(tmp_path: Path) -> No
         (("no-such-file.properties",), "cannot be read"),
     ],
 )
-def test_wrong_settings_are_exit_code_2(arguments: tuple[str, ...], words: str) -> None:
+def test_wrong_settings_are_exit_code_2(arguments: tuple[str, ...], message: str) -> None:
     """With the setting, on the standard error."""
     code, output = run("--standalone", *arguments)
 
     assert code == 2
-    assert words in output
+    assert message in output
 
 
 def test_a_folder_of_another_cluster_is_exit_code_1(tmp_path: Path) -> None:
@@ -80,8 +80,8 @@ def test_an_address_that_is_in_use_is_exit_code_1(tmp_path: Path, setting: str) 
         code, output = run("--standalone", *metrics, "--override", f"log.dirs={tmp_path}", "--override", listeners)
 
     assert code == 1
-    words = f"Address already in use. End the process that uses the port, or change {setting}."
-    assert f"steward broker: Failed to listen on 127.0.0.1:{used}: {words}" in output
+    message = f"Address already in use. End the process that uses the port, or change {setting}."
+    assert f"steward broker: Failed to listen on 127.0.0.1:{used}: {message}" in output
 
 
 def test_a_listener_on_a_host_that_is_unknown_is_exit_code_1(tmp_path: Path) -> None:

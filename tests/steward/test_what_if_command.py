@@ -91,7 +91,7 @@ def test_json_is_the_document_alone() -> None:
     done = run(*AT, "--remove-brokers", "3,4", "--output", "json")
 
     document = json.loads(done.stdout)
-    assert document["scenario"] == {"action": "remove", "brokers": [3, 4], "words": "removal of brokers 3, 4"}
+    assert document["scenario"] == {"action": "remove", "brokers": [3, 4], "description": "removal of brokers 3, 4"}
     assert document["repair"]["rate_source"] == "default"
     assert [broker["state"] for broker in document["brokers"]] == ["stays", "stays", "removed", "removed"]
 
@@ -113,7 +113,7 @@ def test_kubectl_steward_has_the_commands_for_users_of_clusters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         ((), "give either --bootstrap-server, or --cluster"),
         ((*AT, "--cluster", "main", "--lose", "rack=a"), "give either --bootstrap-server, or --cluster"),
@@ -130,12 +130,12 @@ def test_kubectl_steward_has_the_commands_for_users_of_clusters() -> None:
         ((*AT, "--lose", "rack=a", "--rate", "fast"), "'fast' is not a number of bytes"),
     ],
 )
-def test_wrong_options_are_refused_with_the_reason(arguments: tuple[str, ...], words: str) -> None:
+def test_wrong_options_are_refused_with_the_reason(arguments: tuple[str, ...], message: str) -> None:
     """Before anything is read; exit code 2, as for other wrong options."""
     done = run(*arguments, columns=500)
 
     assert done.exit_code == 2, done.output
-    assert words in done.output
+    assert message in done.output
 
 
 def test_an_unknown_broker_or_rack_ends_with_the_known_ones() -> None:
@@ -184,7 +184,7 @@ def test_the_drain_of_a_node_stops_the_brokers_whose_pods_run_there(monkeypatch:
     unknown = run("--cluster", "main", "--drain", "node-7")
 
     document = json.loads(done.stdout)
-    assert document["scenario"] == {"action": "drain", "brokers": [2], "words": "drain of node node-1, broker 2"}
+    assert document["scenario"] == {"action": "drain", "brokers": [2], "description": "drain of node node-1, broker 2"}
     assert document["offline"]["new"]["listed"] == ["single-0"]
     assert FourBrokers.reached == (["in-kubernetes:9092"], Security())
     assert unknown.stderr == (

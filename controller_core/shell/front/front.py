@@ -184,7 +184,7 @@ class Front:
     def _require_relay(self, header: RequestHeader) -> Relay:
         """Return the relay. Raises CloseConnection if there is none.
 
-        Kafka's controller closes the connection likewise (SocketServer.processCompletedReceives).
+        Kafka's controller closes the connection as well (SocketServer.processCompletedReceives).
         """
         if self.relay is None:
             raise CloseConnection(f"api key {header.api_key} is not served on this listener")

@@ -26,9 +26,9 @@ from kafka_node.node_settings import (
     read_directories,
     read_node_id,
     read_protocols,
+    setting_list,
     setting_number,
     setting_value,
-    setting_words,
 )
 from kafka_node.security.endpoints import (
     ANY_ADDRESS,
@@ -140,9 +140,9 @@ def _settings(values: Mapping[str, str]) -> QuorumSettings:
     _check_roles(values)
     node_id = read_node_id(values)
     voters, servers = _members(values, node_id)
-    names = setting_words(values, CONTROLLER_LISTENER_NAMES)
+    names = setting_list(values, CONTROLLER_LISTENER_NAMES)
     protocols = read_protocols(values, names)
-    listeners = parse_endpoints(setting_words(values, LISTENERS), protocols, setting=LISTENERS)
+    listeners = parse_endpoints(setting_list(values, LISTENERS), protocols, setting=LISTENERS)
     _check_listeners(values, listeners, names)
     directories = read_directories(values)
     return QuorumSettings(
@@ -187,7 +187,7 @@ def _token_settings(values: Mapping[str, str]) -> TokenSettings:
 
 
 def _check_roles(values: Mapping[str, str]) -> None:
-    roles = setting_words(values, ROLES)
+    roles = setting_list(values, ROLES)
     if roles != ("controller",):
         raise SettingError(
             f"{ROLES} is {','.join(roles) or 'empty'}: Steward is only a controller. Set {ROLES}=controller, and run brokers "
@@ -196,9 +196,9 @@ def _check_roles(values: Mapping[str, str]) -> None:
 
 
 def _members(values: Mapping[str, str], node_id: int) -> tuple[dict[int, Address], tuple[Address, ...]]:
-    voters = parse_voters(setting_words(values, VOTERS))
+    voters = parse_voters(setting_list(values, VOTERS))
     servers = tuple(
-        parse_address(entry, setting=BOOTSTRAP_SERVERS) for entry in setting_words(values, BOOTSTRAP_SERVERS)
+        parse_address(entry, setting=BOOTSTRAP_SERVERS) for entry in setting_list(values, BOOTSTRAP_SERVERS)
     )
     if not voters and not servers:
         raise SettingError(f"Set {BOOTSTRAP_SERVERS} to controllers of the quorum, or {VOTERS} to all of its voters.")
@@ -222,7 +222,7 @@ def _check_listeners(values: Mapping[str, str], listeners: tuple[Endpoint, ...],
         )
     if setting_value(values, "inter.broker.listener.name") in names:
         raise SettingError(f"inter.broker.listener.name must not be in {CONTROLLER_LISTENER_NAMES}.")
-    if unbound := [name for name in setting_words(values, EARLY_START) if name not in bound]:
+    if unbound := [name for name in setting_list(values, EARLY_START) if name not in bound]:
         raise SettingError(
             f"{EARLY_START} contains listener {unbound[0]}, but this node doesn't have any listener with that name. All listeners "
             "start early: remove the setting, or correct it."
@@ -241,7 +241,7 @@ def _advertised(
 
     Without an advertised address, a first listener on all interfaces has the address of this node among the static voters.
     """
-    given = parse_endpoints(setting_words(values, ADVERTISED_LISTENERS), protocols, setting=ADVERTISED_LISTENERS)
+    given = parse_endpoints(setting_list(values, ADVERTISED_LISTENERS), protocols, setting=ADVERTISED_LISTENERS)
     advertised = {endpoint.listener: endpoint for endpoint in given}
     bound = {endpoint.listener: endpoint for endpoint in listeners}
     if any(endpoint.host == ANY_ADDRESS for endpoint in given):

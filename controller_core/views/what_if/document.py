@@ -48,7 +48,7 @@ def what_if(snapshot: Snapshot, scenario: Scenario, rate: Rate, notes: Sequence[
         "scenario": {
             "action": scenario.action,
             "brokers": [snapshot.brokers[number].id for number in scenario.brokers],
-            "words": scenario.words,
+            "description": scenario.description,
         },
         "cluster": {
             "brokers": sum(broker.live for broker in snapshot.brokers),

@@ -30,11 +30,11 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Brokers by number (see `Snapshot`), how they leave, and the scenario in words."""
+    """Brokers by number (see `Snapshot`), how they leave, and a description of the scenario."""
 
     action: Action
     brokers: tuple[int, ...]
-    words: str
+    description: str
 
 
 def lose_brokers(snapshot: Snapshot, ids: Collection[int]) -> Scenario:

@@ -15,11 +15,11 @@ BrokerRole = Literal["stays", "lost", "removed", "drained", "offline"]
 
 
 class ScenarioDocument(TypedDict):
-    """The brokers that leave, how they leave, and the scenario in words."""
+    """The brokers that leave, how they leave, and a description of the scenario."""
 
     action: Action
     brokers: list[int]
-    words: str
+    description: str
 
 
 class ClusterCounts(TypedDict):

@@ -203,8 +203,8 @@ class KRaftControl:
         try:
             await asyncio.wait_for(self._unless_failed(work), timeout_s)
         except TimeoutError:
-            words = f"The broker could not register within {timeout_s:g} s: {reason()}"
-            raise ControlPlaneError(ErrorCode.REQUEST_TIMED_OUT, words) from None
+            message = f"The broker could not register within {timeout_s:g} s: {reason()}"
+            raise ControlPlaneError(ErrorCode.REQUEST_TIMED_OUT, message) from None
 
     async def _unless_failed(self, work: Awaitable[object]) -> None:
         """Wait for something that the metadata log brings. Raises what has ended the observer."""
@@ -224,8 +224,8 @@ class KRaftControl:
         try:
             await self._observer.run()
         except (MetadataError, WireError, ControlPlaneError) as error:
-            words = f"The metadata of the cluster cannot be applied: {error}"
-            self._failure.set_exception(ControlPlaneError(ErrorCode.UNKNOWN_SERVER_ERROR, words))
+            message = f"The metadata of the cluster cannot be applied: {error}"
+            self._failure.set_exception(ControlPlaneError(ErrorCode.UNKNOWN_SERVER_ERROR, message))
 
     async def failed(self) -> None:
         """Wait until the metadata cannot be applied any more."""
@@ -240,8 +240,8 @@ class KRaftControl:
         try:
             await asyncio.wait_for(self._heartbeats.may_stop.wait(), SHUTDOWN_TIMEOUT_S)
         except TimeoutError:
-            words = f"The controller did not move all leaders in {SHUTDOWN_TIMEOUT_S:g} s."
-            raise ControlPlaneError(ErrorCode.REQUEST_TIMED_OUT, words) from None
+            message = f"The controller did not move all leaders in {SHUTDOWN_TIMEOUT_S:g} s."
+            raise ControlPlaneError(ErrorCode.REQUEST_TIMED_OUT, message) from None
         log.info("Controlled shutdown is complete", extra={"broker": self._broker_id})
 
     async def close(self) -> None:
@@ -279,10 +279,10 @@ class KRaftControl:
     def _refused(self, error: ErrorCode) -> None:
         levels = {name: record.feature_level for name, record in self._followed.applied.image.features.items()}
         problem = feature_problem(levels) if error is ErrorCode.UNSUPPORTED_VERSION else None
-        words = f"The controller answered {error.name}: {problem or error.message}"
-        if words != self._refusal:
-            log.warning("The controller refused the registration; retrying", extra={"error": words})
-        self._refusal = words
+        message = f"The controller answered {error.name}: {problem or error.message}"
+        if message != self._refusal:
+            log.warning("The controller refused the registration; retrying", extra={"error": message})
+        self._refusal = message
 
     def _heartbeat_body(self) -> Body:
         return {
@@ -332,8 +332,8 @@ class KRaftControl:
         is_first = not self._image.features
         if is_first or image.acls is not before.acls:
             for record in self._acls.follow(image.acls):
-                words = "Unknown kind of ACL; denying access to its resource for all but super users"
-                log.error(words, extra={"path": str(record.id)})
+                message = "Unknown kind of ACL; denying access to its resource for all but super users"
+                log.error(message, extra={"path": str(record.id)})
             side.set_acls(self._acls.acls)
         if is_first or image.scram_credentials is not before.scram_credentials:
             side.set_credentials(

@@ -118,8 +118,8 @@ class Controllers:
                 reason = f"{leader} answered {ErrorCode.of(code).name}"
             self.lost(leader)
             await asyncio.sleep(RETRY_S)
-        words = f"The controllers did not answer {key.name} in {timeout_ms} ms: {reason}"
-        raise ControlPlaneError(ErrorCode.REQUEST_TIMED_OUT, words)
+        message = f"The controllers did not answer {key.name} in {timeout_ms} ms: {reason}"
+        raise ControlPlaneError(ErrorCode.REQUEST_TIMED_OUT, message)
 
     async def _until_found(self, timeout_s: float) -> None:
         try:

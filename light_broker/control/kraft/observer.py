@@ -39,7 +39,7 @@ MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024
 """Largest snapshot: that of 100,000 partitions has 12 MiB."""
 NO_POSITION = -1
 STOPS = {ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.INVALID_REQUEST}
-"""Errors that do not end by themselves; they are logged as errors, and retried all the same: a person can mend them."""
+"""Errors that do not end by themselves. They are logged as errors and retried, since an administrator can fix them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_node.configs.setting_rules import SettingError
-from kafka_node.node_settings import read_protocols, setting_number, setting_words
+from kafka_node.node_settings import read_protocols, setting_list, setting_number
 from kafka_node.security.endpoints import Address, parse_address
 from kafka_node.security.listener_settings import CONTROLLER_MECHANISM, ListenerSecurity, client_security
 from kafka_node.security.settings import SecurityProtocol
@@ -51,18 +51,18 @@ def read_options(values: Mapping[str, str], node_id: int) -> KRaftOptions | None
     """Return the settings; None without process.roles. Raises SettingError."""
     if ROLES not in values:
         return None
-    if set(setting_words(values, ROLES)) != {"broker"}:
+    if set(setting_list(values, ROLES)) != {"broker"}:
         raise SettingError(
             f"{ROLES} is {values[ROLES]}: this program is a broker only. Set it to broker, and run the controller as a "
             "process of its own, `steward quorum`; or add --standalone for a broker without controllers."
         )
-    names = setting_words(values, CONTROLLER_LISTENERS)
+    names = setting_list(values, CONTROLLER_LISTENERS)
     if not names:
         raise SettingError(f"{CONTROLLER_LISTENERS} must name the listener of the controllers, for example CONTROLLER.")
-    voters = _voters(setting_words(values, VOTERS))
+    voters = _voters(setting_list(values, VOTERS))
     if node_id in voters:
         raise SettingError(f"The node id {node_id} must not be among the voters {sorted(voters)} of {VOTERS}.")
-    servers = tuple(parse_address(word, setting=BOOTSTRAP_SERVERS) for word in setting_words(values, BOOTSTRAP_SERVERS))
+    servers = tuple(parse_address(word, setting=BOOTSTRAP_SERVERS) for word in setting_list(values, BOOTSTRAP_SERVERS))
     if not servers and not voters:
         raise SettingError(f"Set {BOOTSTRAP_SERVERS} to controllers of the cluster, or {VOTERS} to all of its voters.")
     listener = names[0].upper()

@@ -76,8 +76,8 @@ def feature_problem(levels: Mapping[str, int]) -> str | None:
     }
     if not too_high:
         return None
-    words = ", ".join(
+    levels_text = ", ".join(
         f"{name} {level}, of which this broker has {low} to {high}" for name, (level, (low, high)) in too_high.items()
     )
     options = " ".join(f"--feature {name}={high}" for name, (_, (_, high)) in too_high.items())
-    return f"The cluster has {words}. Run `kafka-features.sh downgrade {options}`."
+    return f"The cluster has {levels_text}. Run `kafka-features.sh downgrade {options}`."

@@ -62,8 +62,8 @@ def _altered(state: State, resource: Body, may: Ask, settings: Settings, *, incr
     if kind != ConfigResourceType.BROKER:
         return Failure(ErrorCode.INVALID_REQUEST, f"Configs of resources of type {kind} cannot be changed here.")
     if name not in {CLUSTER_DEFAULT.name, str(state.node_id)}:
-        words = f"Unexpected broker id, expected {state.node_id} or empty string, but received {name}"
-        return Failure(ErrorCode.INVALID_REQUEST, words)
+        message = f"Unexpected broker id, expected {state.node_id} or empty string, but received {name}"
+        return Failure(ErrorCode.INVALID_REQUEST, message)
     defaults = {name: setting.default or "" for name, setting in SETTINGS.items()}
     configs = altered(state.broker_configs.get(name, {}), resource, defaults, _is_list, incremental=incremental)
     if not isinstance(configs, Failure) and (failure := _refused_settings(configs)) is not None:
@@ -81,8 +81,8 @@ def _is_list(name: str) -> bool:
 def _refused_settings(configs: Configs) -> Failure | None:
     static = sorted(name for name in configs if name in SETTINGS and dynamic_setting(name) is None)
     if static:
-        words = f"Cannot update these configs dynamically: {', '.join(static)}"
-        return Failure(ErrorCode.INVALID_REQUEST, words)
+        message = f"Cannot update these configs dynamically: {', '.join(static)}"
+        return Failure(ErrorCode.INVALID_REQUEST, message)
     for name, text in configs.items():
         if name in SETTINGS:
             try:

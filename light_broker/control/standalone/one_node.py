@@ -67,8 +67,8 @@ def _not_moved(state: State, topic: str, wanted: Body) -> Failure | None:
     if topic not in state.topics:
         return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}.")
     if not _exists(state, TopicPartition(topic, wanted["partition_index"])):
-        words = f"Unable to find partition {topic}:{wanted['partition_index']}."
-        return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
+        message = f"Unable to find partition {topic}:{wanted['partition_index']}."
+        return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
     if wanted["replicas"] is None:
         return Failure(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS.message)
     return refused_replicas(state, [wanted["replicas"]])
@@ -88,11 +88,11 @@ def update_features(state: State, body: Body) -> Body:
             if level < 0
             else f"Local controller {state.node_id} does not support this feature."
         )
-        words = (
+        message = (
             "The update failed for all features since the following feature had an error: "
             f"Invalid update version {level} for feature {feature}. {reason}"
         )
-        return {**error_fields(Failure(ErrorCode.INVALID_UPDATE_VERSION, words)), "results": []}
+        return {**error_fields(Failure(ErrorCode.INVALID_UPDATE_VERSION, message)), "results": []}
     return {**error_fields(None), "results": []}
 
 

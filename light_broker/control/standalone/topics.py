@@ -94,17 +94,17 @@ def _partition_count(state: State, wanted: Body, settings: Settings) -> int | Fa
     if wanted["assignments"]:
         return _assigned_count(state, wanted)
     if replicas < -1 or replicas == 0:
-        words = "Replication factor must be larger than 0, or -1 to use the default value."
-        return Failure(ErrorCode.INVALID_REPLICATION_FACTOR, words)
+        message = "Replication factor must be larger than 0, or -1 to use the default value."
+        return Failure(ErrorCode.INVALID_REPLICATION_FACTOR, message)
     if count < -1 or count == 0:
         return Failure(ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
     factor = settings.number("default.replication.factor") if replicas == -1 else replicas
     if factor > 1:
-        words = (
+        message = (
             f"Unable to replicate the partition {factor} time(s): The target replication factor of {factor} cannot be reached "
             "because only 1 broker(s) are registered."
         )
-        return Failure(ErrorCode.INVALID_REPLICATION_FACTOR, words)
+        return Failure(ErrorCode.INVALID_REPLICATION_FACTOR, message)
     chosen: int = settings.number("num.partitions") if count == -1 else count
     return chosen
 
@@ -112,12 +112,12 @@ def _partition_count(state: State, wanted: Body, settings: Settings) -> int | Fa
 def _assigned_count(state: State, wanted: Body) -> int | Failure:
     for field, kafka_name in (("replication_factor", "replicationFactor"), ("num_partitions", "numPartitions")):
         if wanted[field] != -1:
-            words = f"A manual partition assignment was specified, but {kafka_name} was not set to -1."
-            return Failure(ErrorCode.INVALID_REQUEST, words)
+            message = f"A manual partition assignment was specified, but {kafka_name} was not set to -1."
+            return Failure(ErrorCode.INVALID_REQUEST, message)
     numbers = sorted(assignment["partition_index"] for assignment in wanted["assignments"])
     if numbers != list(range(len(numbers))):
-        words = "partitions should be a consecutive 0-based integer sequence"
-        return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
+        message = "partitions should be a consecutive 0-based integer sequence"
+        return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
     failure = refused_replicas(state, [assignment["broker_ids"] for assignment in wanted["assignments"]])
     return len(numbers) if failure is None else failure
 
@@ -126,14 +126,14 @@ def refused_replicas(state: State, assignments: list[list[int]]) -> Failure | No
     """Return why replica lists are invalid: each has this broker only."""
     for brokers in assignments:
         if not brokers:
-            words = "The manual partition assignment includes an empty replica list."
+            message = "The manual partition assignment includes an empty replica list."
         elif unknown := [broker for broker in brokers if broker != state.node_id]:
-            words = f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
+            message = f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
         elif len(brokers) > 1:
-            words = f"The manual partition assignment includes the broker {state.node_id} more than once."
+            message = f"The manual partition assignment includes the broker {state.node_id} more than once."
         else:
             continue
-        return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
+        return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
     return None
 
 
@@ -217,14 +217,14 @@ def _refused_growth(state: State, topic: TopicState, name: str, wanted: Body, re
     if count == topic.partitions:
         return Failure(ErrorCode.INVALID_PARTITIONS, f"Topic already has {count} partition(s).")
     if count < topic.partitions:
-        words = f"The topic {name} currently has {topic.partitions} partition(s); {count} would not be an increase."
-        return Failure(ErrorCode.INVALID_PARTITIONS, words)
+        message = f"The topic {name} currently has {topic.partitions} partition(s); {count} would not be an increase."
+        return Failure(ErrorCode.INVALID_PARTITIONS, message)
     added = count - topic.partitions
     if added > remaining:
         return TOO_MANY_PARTITIONS
     if wanted["assignments"] is None:
         return None
     if len(wanted["assignments"]) != added:
-        words = f"Attempted to add {added} additional partition(s), but only {len(wanted['assignments'])} assignment(s) were specified."
-        return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
+        message = f"Attempted to add {added} additional partition(s), but only {len(wanted['assignments'])} assignment(s) were specified."
+        return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
     return refused_replicas(state, [assignment["broker_ids"] for assignment in wanted["assignments"]])

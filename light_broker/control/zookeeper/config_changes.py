@@ -69,8 +69,8 @@ class ConfigChanges:
         if kind != ConfigResourceType.BROKER:
             return Failure(ErrorCode.INVALID_REQUEST, f"Configs of resources of type {kind} cannot be changed here.")
         if name not in {CLUSTER_DEFAULT.name, str(self.settings.node_id)}:
-            words = f"Unexpected broker id, expected {self.settings.node_id} or empty string, but received {name}"
-            return Failure(ErrorCode.INVALID_REQUEST, words)
+            message = f"Unexpected broker id, expected {self.settings.node_id} or empty string, but received {name}"
+            return Failure(ErrorCode.INVALID_REQUEST, message)
         return None
 
     async def _alter(self, resource: Body, *, incremental: bool, is_written: bool) -> Failure | None:
@@ -93,8 +93,8 @@ class ConfigChanges:
                 if isinstance(ended, Committed):
                     return None
                 if isinstance(ended, Refused) and ended.reason not in RACES:
-                    words = f"ZooKeeper refused the change: {ended.reason.value} {ended.detail}".strip()
-                    return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
+                    message = f"ZooKeeper refused the change: {ended.reason.value} {ended.detail}".strip()
+                    return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, message)
         except FormatError as error:
             return Failure(ErrorCode.INVALID_CONFIG, f"The stored configs are malformed: {error}")
         except ZooKeeperError as error:

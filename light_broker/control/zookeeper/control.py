@@ -177,8 +177,8 @@ class ZooKeeperControl:
             raise ControlPlaneError(ErrorCode.NETWORK_EXCEPTION, f"Failed to register in ZooKeeper: {error}") from error
         self._registered.set()
         if not await self._until(self._requests.is_complete, METADATA_WAIT_S):
-            words = "Serving before the controller has sent the metadata and the roles of all partitions here"
-            log.warning(words, extra={"waited_s": METADATA_WAIT_S})
+            message = "Serving before the controller has sent the metadata and the roles of all partitions here"
+            log.warning(message, extra={"waited_s": METADATA_WAIT_S})
         self._following = asyncio.create_task(self._follow(notifications), name="follow ZooKeeper")
 
     async def failed(self) -> None:
@@ -208,8 +208,8 @@ class ZooKeeperControl:
             timeout_ms=options.controller_timeout_ms,
         )
         if not done:
-            words = f"The controller did not move all leaders in {options.shutdown_retries} attempts."
-            raise ControlPlaneError(ErrorCode.REQUEST_TIMED_OUT, words)
+            message = f"The controller did not move all leaders in {options.shutdown_retries} attempts."
+            raise ControlPlaneError(ErrorCode.REQUEST_TIMED_OUT, message)
         log.info("Controlled shutdown is complete", extra={"broker": self._broker_id})
 
     # Requests to the controller

@@ -116,8 +116,8 @@ class ControllerClient:
         known = view.brokers.get(view.controller_id)
         at = None if known is None else known.endpoints.get(self._listener)
         if at is None:
-            words = f"The controller is unknown, or has no listener {self._listener}."
-            raise ControlPlaneError(ErrorCode.NOT_CONTROLLER, words)
+            message = f"The controller is unknown, or has no listener {self._listener}."
+            raise ControlPlaneError(ErrorCode.NOT_CONTROLLER, message)
         if self._node is None or at != self._at:
             former, self._at, self._node = self._node, at, Node(at.host, at.port, self._settings)
             if former is not None:

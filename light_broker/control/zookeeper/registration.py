@@ -84,15 +84,17 @@ async def register(
             return node.czxid
         is_taken = isinstance(ended, Refused) and ended.reason is RefusedReason.NODE_EXISTS
         if isinstance(ended, Refused) and not is_taken:
-            words = f"ZooKeeper refused the registration at {session.chroot}{path}: {ended.reason.value} {ended.detail}"
-            raise ControlPlaneError(ErrorCode.UNKNOWN_SERVER_ERROR, words.strip())
+            message = (
+                f"ZooKeeper refused the registration at {session.chroot}{path}: {ended.reason.value} {ended.detail}"
+            )
+            raise ControlPlaneError(ErrorCode.UNKNOWN_SERVER_ERROR, message.strip())
         if isinstance(ended, Committed) or asyncio.get_running_loop().time() >= deadline:
             owner = "none" if node is None else f"{node.ephemeral_owner & 0xFFFFFFFFFFFFFFFF:#x}"
-            words = (
+            message = (
                 f"Another process is registered with the broker id {own.id} at {session.chroot}{path} (session {owner}). "
                 "Stop that process, or set another broker.id."
             )
-            raise ControlPlaneError(ErrorCode.DUPLICATE_BROKER_REGISTRATION, words)
+            raise ControlPlaneError(ErrorCode.DUPLICATE_BROKER_REGISTRATION, message)
         await asyncio.sleep(RETRY_S)
 
 

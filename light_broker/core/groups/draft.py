@@ -97,7 +97,7 @@ class Draft:
         self.group = replace(self.group, joins={**self.group.joins, member_id: request_id})
 
     def wait_for_sync(self, member_id: str, request_id: int) -> None:
-        """Let a SyncGroup wait, likewise."""
+        """Let a SyncGroup wait, in the same way."""
         self.answer_sync(member_id, Synced(ErrorCode.REBALANCE_IN_PROGRESS))
         self.group = replace(self.group, syncs={**self.group.syncs, member_id: request_id})
 

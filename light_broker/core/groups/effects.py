@@ -86,7 +86,7 @@ class StopTimer:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A change for the log: a message in plain words, and its values."""
+    """A change for the log: a message and its values."""
 
     message: str
     values: Mapping[str, object] = field(default_factory=dict)

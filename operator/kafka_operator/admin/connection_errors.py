@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from kafka_operator.admin.port import ConnectionRejectedError
 from kafka_wire.net.client import AuthenticationFailed, NoToken, RequestFailed
 
-MAX_WORDS = 300
+MAX_MESSAGE_CHARACTERS = 300
 """Characters of an error's message that are quoted."""
 
 CHECK_HINT = "Check spec.authentication and its Secret."
@@ -22,15 +22,15 @@ def classify_connection_error(failures: Iterable[RequestFailed]) -> ConnectionRe
     found = list(failures)
     for failure in found:
         if isinstance(failure, AuthenticationFailed):
-            words = " ".join(failure.reason.split())[:MAX_WORDS].rstrip(".")
+            message = " ".join(failure.reason.split())[:MAX_MESSAGE_CHARACTERS].rstrip(".")
             what = "There is no token" if isinstance(failure, NoToken) else "Kafka rejected the authentication"
-            return ConnectionRejectedError("AuthenticationFailed", f"{what}: {words}. {CHECK_HINT}")
-    reasons = [_tls_words(failure.__cause__) for failure in found if isinstance(failure.__cause__, ssl.SSLError)]
-    tls = [words for words in reasons if words is not None]
+            return ConnectionRejectedError("AuthenticationFailed", f"{what}: {message}. {CHECK_HINT}")
+    reasons = [_tls_message(failure.__cause__) for failure in found if isinstance(failure.__cause__, ssl.SSLError)]
+    tls = [message for message in reasons if message is not None]
     return ConnectionRejectedError("TlsFailed", min(tls)) if tls else None
 
 
-def _tls_words(error: ssl.SSLError) -> str | None:
+def _tls_message(error: ssl.SSLError) -> str | None:
     """Return the message for a TLS failure; None for a closed connection."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return (

@@ -38,8 +38,8 @@ def _trust(context: ssl.SSLContext, ca: str) -> None:
     try:
         context.load_verify_locations(cadata=ca)
     except (ssl.SSLError, ValueError):
-        words = "not a certificate in PEM. Expected -----BEGIN CERTIFICATE----- blocks, one after another."
-        raise BadCredentialsError("ca", words) from None
+        message = "not a certificate in PEM. Expected -----BEGIN CERTIFICATE----- blocks, one after another."
+        raise BadCredentialsError("ca", message) from None
 
 
 def _show(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
@@ -47,8 +47,8 @@ def _show(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
         if len(text) > MAX_PEM_LENGTH:
             raise BadCredentialsError(part, f"longer than {MAX_PEM_LENGTH} characters.")
     if "ENCRYPTED" in certificate.private_key:
-        words = "the key has a passphrase. Store it without one: the Secret protects it."
-        raise BadCredentialsError("key", words)
+        message = "the key has a passphrase. Store it without one: the Secret protects it."
+        raise BadCredentialsError("key", message)
     if "PRIVATE KEY-----" not in certificate.private_key:
         raise BadCredentialsError("key", "not a private key in PEM.")
     if "-----BEGIN CERTIFICATE-----" not in certificate.chain:
@@ -62,8 +62,8 @@ def _show(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
             context.load_cert_chain(chain, key, password=_no_passphrase)
         except (ssl.SSLError, ValueError) as error:
             mismatch = getattr(error, "reason", "") == "KEY_VALUES_MISMATCH"
-            words = "the key does not match the certificate." if mismatch else "certificate or key is not valid PEM."
-            raise BadCredentialsError("key" if mismatch else "certificate", words) from None
+            message = "the key does not match the certificate." if mismatch else "certificate or key is not valid PEM."
+            raise BadCredentialsError("key" if mismatch else "certificate", message) from None
 
 
 def _no_passphrase() -> str:

@@ -80,10 +80,10 @@ class GuardReader:
                 memory.shrinks = counted_shrinks(None if before is None else before.shrinks, seen, now_s)
             readings = partition_readings(guard, seen, memory.min_isr, memory.shrinks)
         if not own:
-            words = (
+            message = (
                 f"it is only read in namespace {item.cluster.namespace}, that of the Cluster: remove it from the guard."
             )
-            memory.readings = (*readings, *unreadable(guard, words))
+            memory.readings = (*readings, *unreadable(guard, message))
         else:
             lags = await admin.describe_group_lags([limit.group for limit in guard.lags]) if guard.lags else {}
             memory.readings = (*readings, *lag_readings(guard.lags, lags), *await self._query(item, guard))

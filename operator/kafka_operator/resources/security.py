@@ -1,7 +1,7 @@
 """Connection security of a cluster: TLS, a login, a client certificate.
 
 Both the references in a Cluster (names of Secrets and of keys in them), and the values read there. The values are never shown: they
-are left out of every `repr`, and nothing here turns them into words.
+are left out of every `repr`, and nothing here turns them into text.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class Times:
 
 
 def read_times(schedule: str, time_zone: str, anchor: datetime = EPOCH) -> Times | PeriodTimes:
-    """Read a schedule; ScheduleError in words for one that is none. A fixed period counts from `anchor`."""
+    """Read a schedule; ScheduleError with the reason for one that is none. A fixed period counts from `anchor`."""
     expression = MACROS.get(schedule.strip().lower(), schedule.strip())
     if expression.split()[:1] == [EVERY]:
         try:

@@ -70,7 +70,7 @@ class Every:
 
 
 def read_every(schedule: str, anchor: datetime) -> Every:
-    """Read `@every <duration>`; PeriodError in words for one that cannot be used.
+    """Read `@every <duration>`; PeriodError with the reason for one that cannot be used.
 
     >>> from datetime import UTC
     >>> read_every("@every 1h30m", datetime(2026, 1, 1, tzinfo=UTC)).period.total_seconds()

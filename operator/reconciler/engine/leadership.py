@@ -204,9 +204,9 @@ class Leadership:
     def _stamped(self, lease: Lease) -> Lease:
         return replace(lease, renewed=micro_time(self._now()))
 
-    def _lost(self, words: str) -> LeaseLostError:
+    def _lost(self, message: str) -> LeaseLostError:
         self._remove_all()
-        return LeaseLostError(words)
+        return LeaseLostError(message)
 
     def _remove_all(self) -> None:
         if self._lease is not None:

@@ -197,16 +197,16 @@ def _answer(status: int, data: bytes, what: str) -> bytes:
     """Return the body of a success; raise the exception of its status otherwise."""
     if status < HTTPStatus.BAD_REQUEST:
         return data
-    words = f"{what}: {status} {_message(data)}"
+    message = f"{what}: {status} {_message(data)}"
     if status == HTTPStatus.NOT_FOUND:
-        raise NotFoundError(words)
+        raise NotFoundError(message)
     if status == HTTPStatus.CONFLICT:
-        raise ConflictError(words)
+        raise ConflictError(message)
     if status == HTTPStatus.GONE:
-        raise ExpiredError(words)
+        raise ExpiredError(message)
     if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        raise UnavailableError(words)
-    raise RefusedError(words)
+        raise UnavailableError(message)
+    raise RefusedError(message)
 
 
 def _message(data: bytes) -> str:

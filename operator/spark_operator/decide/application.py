@@ -112,8 +112,8 @@ def _submitted(application: SparkApplication, view: SparkView, driver: SparkPod)
     """Record the driver of an attempt."""
     uid = application.metadata.uid
     if driver.application_uid != uid:
-        words = f"A pod {driver.name} already exists and does not belong to this application. Delete it."
-        return _not_submitted(application, view, SparkProblem("DriverNameTaken", words))
+        text = f"A pod {driver.name} already exists and does not belong to this application. Delete it."
+        return _not_submitted(application, view, SparkProblem("DriverNameTaken", text))
     message = f"Attempt {driver.attempt}: created driver {driver.name}."
     updated = replace(
         moved(application, view.now, SparkState.SUBMITTED, "DriverCreated", message),
@@ -175,10 +175,10 @@ def _not_started(application: SparkApplication, view: SparkView, driver: SparkPo
     assert since is not None, application.key
     limit_s = application.spec.start_timeout_s
     if view.now - read_time(since) >= timedelta(seconds=limit_s):
-        words = "The cause is unknown." if problem is None else problem.message
+        message = "The cause is unknown." if problem is None else problem.message
         late = SparkProblem(
             "StartTimeout" if problem is None else problem.reason,
-            f"The driver has not started within {limit_s} s (spec.startTimeoutSeconds). {words}",
+            f"The driver has not started within {limit_s} s (spec.startTimeoutSeconds). {message}",
         )
         return _attempt_failed(application, view, late, driver)
     if problem is None:
@@ -192,11 +192,11 @@ def _attempt_completed(application: SparkApplication, view: SparkView, driver: S
     """Record completion with the driver's summary; an invalid summary is reported and ignored."""
     assert view.pods is not None, application.key
     status, policy = application.status, application.spec.restart_policy
-    words = f"Attempt {status.attempts} completed."
+    message = f"Attempt {status.attempts} completed."
     try:
         summary = summary_in(driver.message)
     except SummaryError as error:
-        summary, words = None, f"{words} The summary of its driver is invalid and ignored: {error}."
+        summary, message = None, f"{message} The summary of its driver is invalid and ignored: {error}."
     if policy.type is RestartType.ALWAYS:
         updated = replace(
             moved(
@@ -204,13 +204,13 @@ def _attempt_completed(application: SparkApplication, view: SparkView, driver: S
                 view.now,
                 SparkState.PENDING_RERUN,
                 "AttemptCompleted",
-                f"{words} The next attempt follows.",
+                f"{message} The next attempt follows.",
             ),
             next_attempt_time=after(view.now, policy.retry_interval_s),
             summary=summary,
         )
         return written(application, updated) or Wait(POLL_INTERVAL_S)
-    end = SparkProblem("Completed", words)
+    end = SparkProblem("Completed", message)
     return _end(application, view, SparkState.COMPLETED, end, view.pods, exit_code=0, summary=summary)
 
 

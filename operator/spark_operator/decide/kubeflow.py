@@ -51,7 +51,7 @@ STATES: Mapping[str, SparkState | None] = {
 }
 """status.applicationState.state (v1beta2 ApplicationStateType); an unknown state leaves Steward's state unchanged."""
 
-MAX_WORDS = 1_000
+MAX_MESSAGE_CHARACTERS = 1_000
 """Characters of Kubeflow's error message in a condition."""
 
 PROBLEM_STATES = frozenset({SparkState.FAILED, SparkState.SUBMISSION_FAILED, SparkState.PENDING_RERUN})
@@ -98,12 +98,12 @@ def decide_kubeflow(application: SparkApplication, view: SparkView) -> Step:
                 )
                 return written(application, updated) or Wait(REFUSED_RETRY_S)
             return CreateMirror(kubeflow_application(application))
-        words = f"The {PLURAL}.{GROUP} of this name was deleted. Create another application."
-        return written(application, ended(application, view.now, SparkState.FAILED, "MirrorLost", words)) or Done()
+        message = f"The {PLURAL}.{GROUP} of this name was deleted. Create another application."
+        return written(application, ended(application, view.now, SparkState.FAILED, "MirrorLost", message)) or Done()
     assert not isinstance(view.mirror, SparkProblem), application.key
     if _has_other_owner(application, view.mirror):
-        words = f"A {PLURAL}.{GROUP} of this name already exists and does not belong to this application. Delete it."
-        updated = moved(application, view.now, state, "MirrorNameTaken", words, ready=FALSE, stalled=True)
+        message = f"A {PLURAL}.{GROUP} of this name already exists and does not belong to this application. Delete it."
+        updated = moved(application, view.now, state, "MirrorNameTaken", message, ready=FALSE, stalled=True)
         return written(application, updated) or Retry(POLL_INTERVAL_S)
     if bool(view.mirror["spec"].get("suspend", False)) != application.spec.suspend:
         return SuspendMirror(application.spec.suspend)
@@ -117,9 +117,9 @@ def mirrored(application: SparkApplication, view: SparkView) -> SparkStatus:
     reported = found.get("applicationState") or {}
     word = reported.get("state", "")
     state = STATES.get(word, application.status.state)
-    words = str(reported.get("errorMessage") or "")[:MAX_WORDS]
+    text = str(reported.get("errorMessage") or "")[:MAX_MESSAGE_CHARACTERS]
     reason = "".join(part.capitalize() for part in word.split("_")) or "HandedOver"
-    message = f"Kubeflow's operator reports {word or 'nothing yet'}{f': {words}' if words else ''}."
+    message = f"Kubeflow's operator reports {word or 'nothing yet'}{f': {text}' if text else ''}."
     ready = TRUE if state is SparkState.COMPLETED else FALSE if state in PROBLEM_STATES else UNKNOWN
     status = moved(application, view.now, state, reason, message, ready=ready, mirrored=True)
     pod = (found.get("driverInfo") or {}).get("podName")

@@ -19,8 +19,8 @@ from reconciler.decide.listed import listed
 from spark_operator.resources.application import SparkApplication
 from spark_operator.resources.pods import SparkPod
 
-MAX_WORDS = 500
-"""Characters of Kubernetes' own words in a condition: a registry's answer may be a page."""
+MAX_MESSAGE_CHARACTERS = 500
+"""Characters of Kubernetes' message in a condition: a registry's answer may be a page."""
 
 MAX_NAMED = 3
 """Executors named in a message."""
@@ -41,18 +41,20 @@ class SparkProblem:
 
 def waiting_problem(application: SparkApplication, driver: SparkPod) -> SparkProblem | None:
     """Return what holds a driver up that has not started, None when it just takes its time."""
-    words = _shortened(driver.message)
+    message = _shortened(driver.message)
     if driver.reason in IMAGE:
         image = application.spec.driver.image or application.spec.image
         advice = "Check spec.image, and spec.imagePullSecrets if the registry requires authentication."
-        return SparkProblem("ImageNotPulled", f"The image {image} cannot be pulled ({driver.reason}{words}). {advice}")
+        return SparkProblem(
+            "ImageNotPulled", f"The image {image} cannot be pulled ({driver.reason}{message}). {advice}"
+        )
     if driver.reason == "Unschedulable":
         advice = "Lower spec.driver.cores or memory, change its nodeSelector and tolerations, or add nodes."
-        return SparkProblem("Unschedulable", f"No node can run the driver{words}. {advice}")
+        return SparkProblem("Unschedulable", f"No node can run the driver{message}. {advice}")
     if driver.reason in CONFIG:
         advice = "Check the Secrets and ConfigMaps in spec.driver.env, envFrom and volumes."
         return SparkProblem(
-            "ContainerConfigError", f"The driver's container cannot be created ({driver.reason}{words}). {advice}"
+            "ContainerConfigError", f"The driver's container cannot be created ({driver.reason}{message}). {advice}"
         )
     return None
 
@@ -64,7 +66,7 @@ def driver_problem(driver: SparkPod | None) -> SparkProblem:
             "DriverLost",
             "The driver pod or its node was deleted. Results that were not written are lost.",
         )
-    words = _shortened(driver.message)
+    message = _shortened(driver.message)
     if driver.reason == OUT_OF_MEMORY:
         advice = "Raise spec.driver.memory, or memoryOverhead for Python, or collect less data to the driver."
         return SparkProblem(
@@ -72,9 +74,9 @@ def driver_problem(driver: SparkPod | None) -> SparkProblem:
         )
     if driver.reason in EVICTED:
         advice = "The node ran out of resources: set a priorityClassName, add capacity, or set a restartPolicy."
-        return SparkProblem("DriverEvicted", f"The driver was evicted ({driver.reason}{words}). {advice}")
+        return SparkProblem("DriverEvicted", f"The driver was evicted ({driver.reason}{message}). {advice}")
     code = "" if driver.exit_code is None else f" with exit code {driver.exit_code}"
-    return SparkProblem("DriverFailed", f"The driver failed{code}{words}. See status.driver.logTail.")
+    return SparkProblem("DriverFailed", f"The driver failed{code}{message}. See status.driver.logTail.")
 
 
 def executor_problem(executors: Iterable[SparkPod]) -> SparkProblem | None:
@@ -83,8 +85,8 @@ def executor_problem(executors: Iterable[SparkPod]) -> SparkProblem | None:
     killed = [pod for pod in found if not pod.alive and pod.reason == OUT_OF_MEMORY]
     if killed:
         advice = "Raise spec.executor.memory or memoryOverhead, or use more and smaller partitions."
-        words = f"{_named(killed)} killed because it exceeded its memory limit. Spark replaces it. {advice}"
-        return SparkProblem("ExecutorsOutOfMemory", words)
+        message = f"{_named(killed)} killed because it exceeded its memory limit. Spark replaces it. {advice}"
+        return SparkProblem("ExecutorsOutOfMemory", message)
     evicted = [pod for pod in found if not pod.alive and pod.reason in EVICTED]
     if evicted:
         advice = "Spark replaces it and recomputes its data. Add capacity, or set a priorityClassName."
@@ -98,21 +100,21 @@ def executor_problem(executors: Iterable[SparkPod]) -> SparkProblem | None:
     return None
 
 
-def refused_problem(words: str) -> SparkProblem:
+def refused_problem(message: str) -> SparkProblem:
     """Return why no driver could be created, from the message of the API server.
 
     >>> refused_problem('pods "x" is forbidden: error looking up service account a/spark: serviceaccount "spark" not found').reason
     'ServiceAccountMissing'
     """
-    text = words[:MAX_WORDS]
-    if "error looking up service account" in words:
+    text = message[:MAX_MESSAGE_CHARACTERS]
+    if "error looking up service account" in message:
         advice = (
             "Create it, or set another one in spec.driver.serviceAccount; the chart creates one (analytics.enabled)."
         )
         return SparkProblem("ServiceAccountMissing", f"The driver's service account does not exist: {text}. {advice}")
-    if "exceeded quota" in words:
+    if "exceeded quota" in message:
         return SparkProblem("QuotaExceeded", f"The driver exceeds the quota of the namespace: {text}.")
-    if "violates PodSecurity" in words:
+    if "violates PodSecurity" in message:
         return SparkProblem("PodSecurity", f"The namespace's Pod Security standard forbids the driver: {text}.")
     return SparkProblem("DriverRefused", f"The API server rejected the driver: {text}.")
 
@@ -123,5 +125,5 @@ def _named(pods: list[SparkPod]) -> str:
 
 
 def _shortened(message: str) -> str:
-    words = " ".join(message.split()).rstrip(".")
-    return f": {words[:MAX_WORDS]}" if words else ""
+    text = " ".join(message.split()).rstrip(".")
+    return f": {text[:MAX_MESSAGE_CHARACTERS]}" if text else ""

@@ -55,10 +55,10 @@ def refused_namespace(namespace: str, allowed: frozenset[str]) -> SparkProblem |
     """Return why nothing of Spark runs in a namespace; `allowed` is empty where all namespaces are."""
     if not allowed or namespace in allowed:
         return None
-    words = (
+    message = (
         f"SparkApplications are not allowed in namespace {namespace}. Allowed namespaces: {', '.join(sorted(allowed))}."
     )
-    return SparkProblem("NamespaceNotAllowed", words)
+    return SparkProblem("NamespaceNotAllowed", message)
 
 
 def refused_spec(spec: SparkSpec) -> SparkProblem | None:
@@ -74,8 +74,8 @@ def _refused_volumes(volumes: Sequence[RawObject]) -> SparkProblem | None:
         if len(kinds) == 1 and kinds[0] in VOLUME_KINDS:
             continue
         given = f"has {' and '.join(kinds)}" if kinds else "has no source"
-        words = f"Volume {volume['name']} of spec.volumes {given}. Set exactly one of: {', '.join(VOLUME_KINDS)}."
-        return SparkProblem("InvalidVolume", words)
+        message = f"Volume {volume['name']} of spec.volumes {given}. Set exactly one of: {', '.join(VOLUME_KINDS)}."
+        return SparkProblem("InvalidVolume", message)
     return None
 
 
@@ -83,8 +83,8 @@ def _refused_settings(spec: SparkSpec) -> SparkProblem | None:
     ignored = ignored_settings(spec.spark_conf)
     if not ignored:
         return None
-    words = f"Spark ignores {listed(ignored, MAX_NAMED)} of spec.sparkConf, because the operator creates the driver's pod. Use the fields of spec.driver."
-    return SparkProblem("IgnoredSettings", words)
+    message = f"Spark ignores {listed(ignored, MAX_NAMED)} of spec.sparkConf, because the operator creates the driver's pod. Use the fields of spec.driver."
+    return SparkProblem("IgnoredSettings", message)
 
 
 def ignored_settings(conf: Mapping[str, str]) -> list[str]:

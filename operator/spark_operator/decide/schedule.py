@@ -90,8 +90,8 @@ def decide_schedule(item: ScheduledSparkApplication, view: ScheduleView) -> Step
     # The run of this time may already exist: the process that created it was killed before it wrote the status.
     others = tuple(run for run in _active(view) if run.key.name != run_name(item, missed.last))
     if others and item.concurrency_policy is ConcurrencyPolicy.FORBID:
-        words = f"{others[0].key.name} is still active, so the run of {write_time(missed.last)} is delayed (concurrencyPolicy)."
-        return _rest(item, view, times, SparkProblem("RunForbidden", words))
+        message = f"{others[0].key.name} is still active, so the run of {write_time(missed.last)} is delayed (concurrencyPolicy)."
+        return _rest(item, view, times, SparkProblem("RunForbidden", message))
     if others and item.concurrency_policy is ConcurrencyPolicy.REPLACE and view.created is None:
         staying = tuple(run for run in others if run.metadata.deleted is None)
         return DeleteRuns(staying) if staying else Wait(REPLACE_POLL_S)
@@ -128,8 +128,8 @@ def _created(item: ScheduledSparkApplication, view: ScheduleView, times: Times |
     status = replace(status, active=tuple(sorted({*status.active, view.created})))
     name = f"{view.created} was created for {write_time(missed.last)}."
     if missed.too_many:
-        words = f"More than {MAX_MISSED} scheduled times were missed; {name} Set startingDeadlineSeconds, and check the clock."
-        return WriteStatus(status, ResourceEvent(True, "TooManyMissedTimes", words))
+        message = f"More than {MAX_MISSED} scheduled times were missed; {name} Set startingDeadlineSeconds, and check the clock."
+        return WriteStatus(status, ResourceEvent(True, "TooManyMissedTimes", message))
     if missed.count > 1:
         return WriteStatus(
             status,
@@ -146,8 +146,8 @@ def _rest(
     late = None if item.suspend or held is not None else _too_late(item, view, times)
     if late is not None:
         status = replace(status, last_schedule_time=write_time(late.last))
-        words = f"The run of {write_time(late.last)} is skipped: startingDeadlineSeconds has passed."
-        return WriteStatus(status, ResourceEvent(True, "MissedDeadline", words))
+        message = f"The run of {write_time(late.last)} is skipped: startingDeadlineSeconds has passed."
+        return WriteStatus(status, ResourceEvent(True, "MissedDeadline", message))
     step = _written(item, status)
     if step is not None:
         return step

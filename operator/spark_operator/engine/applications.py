@@ -173,8 +173,8 @@ class SparkReconciler:
                     "Kubeflow SparkApplication already exists", extra={"resource": str(item.key), "error": str(error)}
                 )
             except (RefusedError, NotFoundError) as error:
-                words = f"Kubeflow's operator is not installed, or rejects the application: {error}."
-                return replace(view, mirror=SparkProblem("NotHandedOver", words))
+                message = f"Kubeflow's operator is not installed, or rejects the application: {error}."
+                return replace(view, mirror=SparkProblem("NotHandedOver", message))
         elif isinstance(step, SuspendMirror):
             assert isinstance(view.mirror, Mapping), item.key
             version = view.mirror["metadata"]["resourceVersion"]
@@ -215,11 +215,11 @@ def _refusals(ports: SparkPorts) -> dict[Engine, SparkProblem]:
     """Return why engines are not available."""
     found: dict[Engine, SparkProblem] = {}
     if ports.local is None:
-        words = "Engine Local runs programs with the rights of the operator: start the operator with --spark-local to allow it."
-        found[Engine.LOCAL] = SparkProblem("EngineSwitchedOff", words)
+        message = "Engine Local runs programs with the rights of the operator: start the operator with --spark-local to allow it."
+        found[Engine.LOCAL] = SparkProblem("EngineSwitchedOff", message)
     if not ports.kubeflow:
-        words = (
+        message = (
             f"Engine SparkOperator creates {PLURAL}.{KUBEFLOW}: start the operator with --spark-operator to allow it."
         )
-        found[Engine.SPARK_OPERATOR] = SparkProblem("EngineSwitchedOff", words)
+        found[Engine.SPARK_OPERATOR] = SparkProblem("EngineSwitchedOff", message)
     return found

@@ -117,8 +117,8 @@ def _adopted(raw: RawObject, name: str) -> SparkPod | SparkProblem:
     try:
         return read_spark_pod(raw)
     except (KeyError, ValueError):
-        words = f"A pod {name} already exists and does not belong to this application. Delete it."
-        return SparkProblem("DriverNameTaken", words)
+        message = f"A pod {name} already exists and does not belong to this application. Delete it."
+        return SparkProblem("DriverNameTaken", message)
 
 
 def _by_application(listed: list[RawObject]) -> Pods:

@@ -64,8 +64,8 @@ class LocalDrivers:
         if name not in self._running:
             program = self._program or _spark_submit()
             if program is None:
-                words = "spark-submit is not in PATH: install pyspark, or set SPARK_HOME, and restart the operator."
-                return SparkProblem("SparkSubmitMissing", words)
+                message = "spark-submit is not in PATH: install pyspark, or set SPARK_HOME, and restart the operator."
+                return SparkProblem("SparkSubmitMissing", message)
             if sum(item.process.returncode is None for item in self._running.values()) >= MAX_PROCESSES:
                 return SparkProblem("TooManyDrivers", f"{MAX_PROCESSES} drivers already run on this machine.")
             self._running[name] = await self._start(program, application, attempt)

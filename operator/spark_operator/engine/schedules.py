@@ -111,10 +111,10 @@ class ScheduleReconciler:
             if found is None:  # the watch delivers it, or its deletion
                 raise
             if found.metadata.owner != item.key:
-                words = (
+                message = (
                     f"A SparkApplication {step.name} already exists and does not belong to this schedule. Delete it."
                 )
-                return SparkProblem("RunNameTaken", words)
+                return SparkProblem("RunNameTaken", message)
             return step.name
         except (RefusedError, NotFoundError) as error:
             return SparkProblem("RunRefused", f"The API server rejected the run: {error}. Check spec.template.")

@@ -108,7 +108,7 @@ def test_an_unreachable_store_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("java.net.UnknownHostException: store", "the store of the facts cannot be reached"),
         ("org.apache.kafka.common.errors.TimeoutException: x", "the brokers at kafka://b:9092 do not respond"),
@@ -116,9 +116,9 @@ def test_an_unreachable_store_is_named(tmp_path: Path) -> None:
         ("something else", "the facts at kafka://b:9092 could not be processed: something else"),
     ],
 )
-def test_an_error_of_spark_is_reported_as_a_sentence(text: str, words: str) -> None:
+def test_an_error_of_spark_is_reported_as_a_sentence(text: str, message: str) -> None:
     """By the exception that the text contains."""
-    assert words in sentence_of(text, "kafka://b:9092", "facts")
+    assert message in sentence_of(text, "kafka://b:9092", "facts")
 
 
 def test_files_given_by_hand_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,11 +128,11 @@ def test_files_given_by_hand_are_checked(tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "c.json").write_text(json.dumps({"t": {"messages": 1}}))
     base = ["--facts", str(tmp_path), "--out", str(tmp_path), "--stage", "study"]
 
-    for option, file, words in (
+    for option, file, message in (
         ("--brokers", "a.json", "is not JSON"),
         ("--brokers", "b.json", "disk_bytes is not a number"),
         ("--key-sketches", "c.json", "lacks messages, error or counts"),
         ("--brokers", "d.json", "cannot be read"),
     ):
         assert main([*base, option, str(tmp_path / file)]) == 1
-        assert words in capsys.readouterr().err
+        assert message in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""A driver with too little memory is refused before it is killed, in words that name the value to set.
+"""A driver with too little memory is refused before it is killed, with a message that names the value to set.
 
 Source: docs/analytics.md.
 """
@@ -34,8 +34,8 @@ def test_a_heap_that_is_too_small_is_named() -> None:
 
     assert found is not None
     assert found.refused
-    assert "need a heap of 447 MiB on the driver, and it has 300 MiB" in found.words
-    assert "analytics.schedule.partitions of the chart to 1000000, or memory of the driver to 447m" in found.words
+    assert "need a heap of 447 MiB on the driver, and it has 300 MiB" in found.message
+    assert "analytics.schedule.partitions of the chart to 1000000, or memory of the driver to 447m" in found.message
 
 
 def test_a_run_that_is_near_its_limit_is_warned_and_not_refused() -> None:
@@ -48,13 +48,13 @@ def test_a_run_that_is_near_its_limit_is_warned_and_not_refused() -> None:
 
 @given(PARTITIONS, SIZES, SIZES, SIZES)
 def test_what_is_advised_suffices(partitions: int, limit: int, heap: int, overhead: int) -> None:
-    """With the heap or the overhead that the words name, and the default overhead or more, nothing is short any more."""
+    """With the heap or the overhead that the message names, and the default overhead or more, nothing is short any more."""
     found = shortage(partitions, limit, heap)
     for _ in range(2):
         if found is None:
             break
-        advised = int(found.words.rpartition(" ")[2].removesuffix("m")) * MIB
-        if "need a heap" in found.words:
+        advised = int(found.message.rpartition(" ")[2].removesuffix("m")) * MIB
+        if "need a heap" in found.message:
             heap, limit = advised, advised + overhead
         else:
             limit = heap + advised

@@ -200,7 +200,7 @@ def test_a_stage_without_input_names_the_stage_that_writes_it(spark: SparkSessio
 
 
 @pytest.mark.parametrize(
-    ("more", "words"),
+    ("more", "message"),
     [
         (["--window-days", "91"], "is not a number from 1 to 90"),
         (["--stage", "dance"], "there is no stage dance"),
@@ -214,13 +214,13 @@ def test_a_stage_without_input_names_the_stage_that_writes_it(spark: SparkSessio
         (["--approve"], "--approve needs --propose"),
     ],
 )
-def test_invalid_arguments_are_rejected(more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_are_rejected(more: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit status 2, before anything is started."""
     with pytest.raises(SystemExit) as ended:
         options_of(["--facts", "f", "--out", "o", *more])
 
     assert ended.value.code == 2
-    assert words in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_moves_have_the_shape_of_a_plan(files: dict[str, bytes]) -> None:

@@ -168,7 +168,7 @@ async def test_data_of_an_unreachable_broker_is_missing() -> None:
     assert column(samples, "leader", "orders") == [1, 2, 3, 1]
     expected = {(DataKind.OFFSETS, Reason.CONNECTION): 1, (DataKind.SIZES, Reason.CONNECTION): 4}
     assert dict(found.missing_data.counts) == expected
-    assert any("cannot be reached" in words for words in found.missing_data.examples)
+    assert any("cannot be reached" in message for message in found.missing_data.examples)
 
 
 async def test_data_of_a_broker_that_left_the_metadata_is_missing() -> None:
@@ -266,7 +266,7 @@ async def test_a_response_over_the_limit_affects_only_its_broker() -> None:
         found = await sample(client)
 
     assert dict(found.missing_data.counts) == {(DataKind.SIZES, Reason.CONNECTION): 5}
-    assert any("the limit is 4096" in words for words in found.missing_data.examples)
+    assert any("the limit is 4096" in message for message in found.missing_data.examples)
     assert column(found.samples, "end_offset", "orders") == [100, 101, 102, 103]
 
 

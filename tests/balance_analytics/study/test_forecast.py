@@ -105,7 +105,7 @@ def test_a_full_disk_is_full_today() -> None:
 
 
 def test_a_few_days_give_no_forecast() -> None:
-    """Rather no forecast than one from three growths."""
+    """Three growths are too few for a forecast."""
     assert forecast(grown(np.arange(4.0)), 100.0) is None
 
 

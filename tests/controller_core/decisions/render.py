@@ -232,16 +232,16 @@ def message_line(brokers: Sequence[int], message: Message) -> str:
                 f"{name(p)} {_sent_state(t)} replicas {ids(t.replicas)}{' new' * t.is_new}{' recovering' * t.is_recovering}"
                 for p, t in partitions.items()
             ]
-            words = f"LeaderAndIsr {'; '.join(states)}"
+            text = f"LeaderAndIsr {'; '.join(states)}"
         case UpdateMetadata(live=live, partitions=partitions):
             states = [
                 f"; {name(p)} leader {t.leader} epoch {t.leader_epoch} isr {ids(t.isr)}" for p, t in partitions.items()
             ]
-            words = f"UpdateMetadata live {ids(live)}{''.join(states)}"
+            text = f"UpdateMetadata live {ids(live)}{''.join(states)}"
         case _:
             states = [f"{name(partition)} epoch {epoch}" for partition, epoch in message.partitions.items()]
-            words = f"StopReplica{' delete' * message.delete} {'; '.join(states)}"
-    return f"to {','.join(map(str, brokers))}: {words}"
+            text = f"StopReplica{' delete' * message.delete} {'; '.join(states)}"
+    return f"to {','.join(map(str, brokers))}: {text}"
 
 
 def _sent_state(state: SentState) -> str:

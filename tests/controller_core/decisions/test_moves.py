@@ -169,10 +169,10 @@ REFUSALS: list[tuple[list[int], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("target", "words"), REFUSALS)
-def test_an_invalid_target_is_refused(driver: Driver, target: list[int], words: str) -> None:
+@pytest.mark.parametrize(("target", "message"), REFUSALS)
+def test_an_invalid_target_is_refused(driver: Driver, target: list[int], message: str) -> None:
     """KafkaController.validateReplicas: INVALID_REPLICA_ASSIGNMENT, nothing moved."""
-    assert driver.reassign({"orders-0": target}) == {"orders-0": Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)}
+    assert driver.reassign({"orders-0": target}) == {"orders-0": Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)}
     assert driver.changes == []
 
 

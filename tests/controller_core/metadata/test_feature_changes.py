@@ -67,10 +67,10 @@ def test_an_upgrade_writes_a_level() -> None:
 )
 def test_a_level_is_refused(update: FeatureUpdate, reason: str) -> None:
     """FeatureControlManager.updateFeature."""
-    words = refused(image(transaction_version=1), update)
+    message = refused(image(transaction_version=1), update)
 
-    assert words.startswith(f"Invalid update version {update.level} for feature {update.feature}. ")
-    assert reason in words
+    assert message.startswith(f"Invalid update version {update.level} for feature {update.feature}. ")
+    assert reason in message
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_a_downgrade_of_the_metadata_is_allowed_where_no_record_differs(
     if reason is None:
         assert update_features(image(current), QUORUM, [update], validate_only=False).reply is None
     else:
-        words = f"Unsupported metadata.version downgrade from {current} to {level}. {reason}"
-        assert refused(image(current), update) == words
+        message = f"Unsupported metadata.version downgrade from {current} to {level}. {reason}"
+        assert refused(image(current), update) == message
 
 
 def test_every_broker_must_support_a_level() -> None:
@@ -146,8 +146,8 @@ def test_kraft_version_is_refused_as_any_feature_and_never_lowered(
         replay(image(), [broker]), quorum, FeatureUpdate(KRAFT_VERSION, level, upgrade_type)
     )
 
-    words = f"Invalid update version {level} for feature kraft.version. {reason}"
-    assert (failure and failure.message) == (None if reason is None else words)
+    message = f"Invalid update version {level} for feature kraft.version. {reason}"
+    assert (failure and failure.message) == (None if reason is None else message)
 
 
 def test_one_refused_feature_refuses_all() -> None:

@@ -42,7 +42,7 @@ def test_a_quota_is_removed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entity", "key", "value", "words"),
+    ("entity", "key", "value", "message"),
     [
         (ALICE, "connection_creation_rate", 1.0, "Invalid configuration key connection_creation_rate"),
         (ALICE, "producer_byte_rate", 0.0, "Quota producer_byte_rate must be greater than 0"),
@@ -56,12 +56,12 @@ def test_a_quota_is_removed() -> None:
         ),
     ],
 )
-def test_an_invalid_value_is_refused(entity: QuotaEntity, key: str, value: float, words: str) -> None:
+def test_an_invalid_value_is_refused(entity: QuotaEntity, key: str, value: float, message: str) -> None:
     """ClientQuotaControlManager.validateQuotaKeyValue."""
     made = alter_client_quotas(MetadataImage(), [altered(QuotaChange(key, value), entity=entity)], validate_only=False)
 
     assert made.records == ()
-    assert made.reply == {entity: Failure(ErrorCode.INVALID_REQUEST, words)}
+    assert made.reply == {entity: Failure(ErrorCode.INVALID_REQUEST, message)}
 
 
 def test_an_entity_that_is_listed_twice_fails_but_keeps_its_first_alteration() -> None:

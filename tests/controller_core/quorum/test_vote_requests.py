@@ -103,7 +103,7 @@ def test_a_prospective_candidate_may_have_a_record_of_its_epoch() -> None:
 @pytest.mark.parametrize("pre_vote", [False, True])
 @pytest.mark.parametrize("other", [ReplicaKey(7, UUID(int=1)), ReplicaKey(1, UUID(int=9))])
 def test_a_vote_for_another_replica_is_refused_in_its_epoch(*, other: ReplicaKey, pre_vote: bool) -> None:
-    """KafkaRaftClientTest.testInvalidVoterReplicaVoteRequest: the address is that of another voter by now; the epoch counts all the same."""
+    """KafkaRaftClientTest.testInvalidVoterReplicaVoteRequest: another voter has the address in the meantime; the epoch still counts."""
     body = replace(vote(OTHER, EPOCH + 1, Position(100, EPOCH), pre_vote=pre_vote), voter=other)
     ready = ask(leader(), body)
 

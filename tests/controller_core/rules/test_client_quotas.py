@@ -38,7 +38,7 @@ def test_a_percentage_is_formatted_as_by_java(value: float, expected: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("entity", "key", "value", "code", "words"),
+    ("entity", "key", "value", "code", "message"),
     [
         (USER, "nonsense", 1.0, ErrorCode.INVALID_REQUEST, "Invalid configuration key nonsense"),
         (CLIENT, "connection_creation_rate", 1.0, ErrorCode.INVALID_REQUEST, "Invalid configuration key connection_creation_rate"),
@@ -50,10 +50,10 @@ def test_a_percentage_is_formatted_as_by_java(value: float, expected: str) -> No
     ],
 )  # fmt: skip
 def test_quotas_that_brokers_cannot_use_are_refused(
-    entity: QuotaEntity, key: str, value: float, code: ErrorCode, words: str
+    entity: QuotaEntity, key: str, value: float, code: ErrorCode, message: str
 ) -> None:
     """Kafka's error codes, and its messages where it has any."""
-    assert alter_quotas(entity, [QuotaChange(key, value)], {}) == Failure(code, words)
+    assert alter_quotas(entity, [QuotaChange(key, value)], {}) == Failure(code, message)
 
 
 def test_unknown_keys_are_refused_until_they_are_removed() -> None:
@@ -72,8 +72,8 @@ def test_unknown_keys_are_refused_until_they_are_removed() -> None:
 
 def test_an_existing_rate_below_zero_is_refused() -> None:
     """ConfigDef.Range; a manually written value may be anything."""
-    words = "Invalid value -1 for configuration connection_creation_rate: Value must be at least 0"
-    assert alter_quotas(IP, [], {"connection_creation_rate": "-1"}) == Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
+    message = "Invalid value -1 for configuration connection_creation_rate: Value must be at least 0"
+    assert alter_quotas(IP, [], {"connection_creation_rate": "-1"}) == Failure(ErrorCode.UNKNOWN_SERVER_ERROR, message)
 
 
 def test_a_double_is_cast_as_by_java() -> None:
@@ -84,7 +84,7 @@ def test_a_double_is_cast_as_by_java() -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "words"),
+    ("named", "message"),
     [
         ([], "Invalid empty client quota entity"),
         ([("flavour", "x")], "Unhandled client quota entity type: flavour"),
@@ -92,9 +92,9 @@ def test_a_double_is_cast_as_by_java() -> None:
         ([("user", "a"), ("ip", "10.0.0.1")], "Invalid quota entity combination, IP entity should not be used with user/client ID entity."),
     ],
 )  # fmt: skip
-def test_an_invalid_entity_is_refused(named: list[tuple[str, str | None]], words: str) -> None:
+def test_an_invalid_entity_is_refused(named: list[tuple[str, str | None]], message: str) -> None:
     """ZkAdminManager.parseAndSanitizeQuotaEntity."""
-    assert read_entity(named) == Failure(ErrorCode.INVALID_REQUEST, words)
+    assert read_entity(named) == Failure(ErrorCode.INVALID_REQUEST, message)
 
 
 def test_of_two_names_of_one_type_the_last_is_used() -> None:
@@ -104,7 +104,7 @@ def test_of_two_names_of_one_type_the_last_is_used() -> None:
 
 
 @pytest.mark.parametrize(
-    ("components", "code", "words"),
+    ("components", "code", "message"),
     [
         ([("user", 0, "a"), ("user", 2, None)], ErrorCode.INVALID_REQUEST, "Duplicate user filter component entity type"),
         ([("client-id", 1, None)] * 2, ErrorCode.INVALID_REQUEST, "Duplicate client filter component entity type"),
@@ -117,7 +117,7 @@ def test_of_two_names_of_one_type_the_last_is_used() -> None:
     ],
 )  # fmt: skip
 def test_an_invalid_filter_is_refused(
-    components: list[tuple[str, int, str | None]], code: ErrorCode, words: str
+    components: list[tuple[str, int, str | None]], code: ErrorCode, message: str
 ) -> None:
     """ZkAdminManager.describeClientQuotas; for an invalid match type, where Java fails, the response contains the reason."""
-    assert read_filter(components, strict=False) == Failure(code, words)
+    assert read_filter(components, strict=False) == Failure(code, message)

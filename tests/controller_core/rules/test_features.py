@@ -16,7 +16,7 @@ BOTH: list[Supported] = [{"f": (2, 9), "g": (1, 9)}, {"f": (1, 5)}]
 
 
 @pytest.mark.parametrize(
-    ("feature", "level", "upgrade_type", "words"),
+    ("feature", "level", "upgrade_type", "message"),
     [
         ("", 1, UP, "Feature name can not be empty."),
         ("f", 4, UNKNOWN, "Received unknown upgrade type."),
@@ -33,11 +33,14 @@ BOTH: list[Supported] = [{"f": (2, 9), "g": (1, 9)}, {"f": (1, 5)}]
         ("g", 1, UP, "Could not apply finalized feature update because brokers were found to have incompatible versions for the feature."),
     ],
 )  # fmt: skip
-def test_an_invalid_update_is_refused(feature: str, level: int, upgrade_type: UpgradeType, words: str) -> None:
+def test_an_invalid_update_is_refused(feature: str, level: int, upgrade_type: UpgradeType, message: str) -> None:
     """The existing level stays."""
     update = FeatureUpdate(feature, level, upgrade_type)
 
-    assert update_features([update], EXISTING, BOTH) == (EXISTING, {feature: Failure(ErrorCode.INVALID_REQUEST, words)})
+    assert update_features([update], EXISTING, BOTH) == (
+        EXISTING,
+        {feature: Failure(ErrorCode.INVALID_REQUEST, message)},
+    )
 
 
 def test_updates_are_independent() -> None:

@@ -91,7 +91,7 @@ def test_the_result_is_a_contiguous_int32_array() -> None:
 
 
 @pytest.mark.parametrize(
-    ("brokers", "partitions", "factor", "code", "words"),
+    ("brokers", "partitions", "factor", "code", "message"),
     [
         (3, 1, 4, "INVALID_REPLICATION_FACTOR", "Replication factor: 4 larger than available brokers: 3."),
         (0, 1, 1, "INVALID_REPLICATION_FACTOR", "Replication factor: 1 larger than available brokers: 0."),
@@ -101,13 +101,13 @@ def test_the_result_is_a_contiguous_int32_array() -> None:
     ],
 )
 def test_an_impossible_placement_is_refused_with_kafkas_message(
-    brokers: int, partitions: int, factor: int, code: str, words: str
+    brokers: int, partitions: int, factor: int, code: str, message: str
 ) -> None:
     """AdminUtils.assignReplicasToBrokers: "Replication factor: 4 larger than available brokers: 3."."""
     with pytest.raises(PlacementError) as refused:
         place_replicas(dict.fromkeys(range(brokers)), partitions, factor, 0, 0)
 
-    assert (code, words) == (refused.value.code, str(refused.value))
+    assert (code, message) == (refused.value.code, str(refused.value))
 
 
 def test_racks_on_some_brokers_only_are_refused() -> None:

@@ -136,7 +136,7 @@ def test_every_percentage_that_kafka_accepts_is_accepted(percentage: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "message"),
     [
         (
             {"check_interval_seconds": 0},
@@ -148,7 +148,7 @@ def test_every_percentage_that_kafka_accepts_is_accepted(percentage: int) -> Non
         ({"percentage": -(2**31) - 1}, "Value must be at least -2147483648"),
     ],
 )
-def test_an_invalid_interval_is_refused_with_kafkas_message(settings: dict[str, int], words: str) -> None:
+def test_an_invalid_interval_is_refused_with_kafkas_message(settings: dict[str, int], message: str) -> None:
     """ReplicationConfigs: `leader.imbalance.check.interval.seconds` is at least 1."""
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         LeaderBalance(**settings)  # type: ignore[arg-type]

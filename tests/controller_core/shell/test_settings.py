@@ -79,7 +79,7 @@ def test_valid_settings_are_accepted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "words"),
+    ("changed", "message"),
     [
         ({"listeners": ()}, "at least one listener"),
         ({"listeners": (INTERNAL, INTERNAL)}, "duplicate listener names: INTERNAL, INTERNAL"),
@@ -87,9 +87,9 @@ def test_valid_settings_are_accepted() -> None:
         ({"controller_id": -1}, "id is -1; it must be at least 0"),
     ],
 )
-def test_invalid_settings_are_refused_with_a_reason(changed: dict[str, object], words: str) -> None:
+def test_invalid_settings_are_refused_with_a_reason(changed: dict[str, object], message: str) -> None:
     """Before anything is opened."""
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         settings(**changed)
 
 

@@ -86,7 +86,7 @@ def test_a_lost_rack_moves_its_leaders_and_its_partitions_fall_under_min_isr() -
 
     document = effects(snapshot, lose_rack(snapshot, "b"))
 
-    assert document["scenario"]["words"] == "loss of rack b, broker 2"
+    assert document["scenario"]["description"] == "loss of rack b, broker 2"
     assert leaders(document) == {1: (1, 2), 2: (2, 0), 3: (0, 1)}
     assert document["leaders_moved"] == 2
     assert document["under_min_isr"]["new"] == {"in_all": 1, "listed": ["a-0"]}
@@ -199,7 +199,7 @@ def test_a_drained_broker_that_returns_with_an_empty_disk_copies_all_of_its_repl
 
     document = effects(snapshot, drain_brokers(snapshot, "node-1", [1]))
 
-    assert document["scenario"]["words"] == "drain of node node-1, broker 1"
+    assert document["scenario"]["description"] == "drain of node node-1, broker 1"
     assert leaders(document) == {1: (1, 0), 2: (1, 2), 3: (1, 1)}
     assert [broker["replicas_after"] for broker in document["brokers"]] == [2, 2, 2]
     repair = document["repair"]

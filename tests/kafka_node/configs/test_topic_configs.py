@@ -20,7 +20,7 @@ THROTTLED_WORDS = (
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "words"),
+    ("name", "text", "message"),
     [
         ("foo", "1", "Unknown topic config name: foo"),
         ("retention.ms", "abc", "Invalid value abc for configuration retention.ms: Not a number of type LONG"),
@@ -57,12 +57,12 @@ THROTTLED_WORDS = (
         ),
     ],
 )
-def test_an_invalid_config_is_refused_with_kafkas_message(name: str, text: str, words: str) -> None:
+def test_an_invalid_config_is_refused_with_kafkas_message(name: str, text: str, message: str) -> None:
     """LogConfig.validate; `judged` compares with Kafka itself."""
     error = topic_config_error({name: text})
 
     assert error is not None
-    assert words == error.message
+    assert message == error.message
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_the_compaction_lag_is_checked_with_the_brokers_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("configs", "setting", "words"),
+    ("configs", "setting", "message"),
     [
         (
             {"remote.log.copy.disable": "true"},
@@ -156,12 +156,14 @@ def test_the_compaction_lag_is_checked_with_the_brokers_defaults() -> None:
         ),
     ],
 )
-def test_tiered_storage_is_refused_as_by_a_broker(configs: dict[str, str], setting: ConfigContext, words: str) -> None:
+def test_tiered_storage_is_refused_as_by_a_broker(
+    configs: dict[str, str], setting: ConfigContext, message: str
+) -> None:
     """LogConfig.validateTopicLogConfigValues (KIP-405, KIP-950)."""
     error = topic_config_error(configs, setting)
 
     assert error is not None
-    assert words == error.message
+    assert message == error.message
 
 
 def test_disabling_tiered_storage_needs_consent_to_delete() -> None:

@@ -63,7 +63,7 @@ async def test_a_token_is_requested_with_the_clients_credentials(serve: Serve) -
 
 
 @pytest.mark.parametrize(
-    ("status", "content", "words"),
+    ("status", "content", "message"),
     [
         (
             401,
@@ -79,7 +79,7 @@ async def test_a_token_is_requested_with_the_clients_credentials(serve: Serve) -
     ],
 )
 async def test_an_error_of_the_endpoint_has_its_address_and_its_reason(
-    serve: Serve, status: int, content: str, words: str
+    serve: Serve, status: int, content: str, message: str
 ) -> None:
     """The error code of RFC 6749, section 5.2. A redirect is not followed: the secret would be sent to another address."""
 
@@ -91,7 +91,7 @@ async def test_an_error_of_the_endpoint_has_its_address_and_its_reason(
     with pytest.raises(SaslFailed) as caught:
         await request_token(endpoint)
     assert caught.value.reason.startswith(f"the token endpoint {endpoint.url} ")
-    assert words in caught.value.reason
+    assert message in caught.value.reason
     assert "hunter2" not in caught.value.reason + repr(endpoint)
 
 

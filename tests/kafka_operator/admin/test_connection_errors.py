@@ -228,8 +228,8 @@ def test_unusable_pem_is_reported_by_its_part(authority: Authority, tmp_path: Pa
         ("certificate", "not a certificate"): replace(good, chain="nonsense-value"),
         ("certificate", "not valid PEM"): replace(good, chain=good.chain.replace("M", "!")),
     }
-    for (part, words), certificate in cases.items():
-        with pytest.raises(BadCredentialsError, match=words) as caught:
+    for (part, message), certificate in cases.items():
+        with pytest.raises(BadCredentialsError, match=message) as caught:
             make_context(trusting(authority, certificate=certificate))
         assert part == caught.value.part
         assert "nonsense-value" not in str(caught.value)

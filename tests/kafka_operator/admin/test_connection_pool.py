@@ -157,7 +157,7 @@ async def test_a_missing_controller_is_a_transient_problem() -> None:
     assert place.admins[0].calls == 3
 
 
-async def test_a_refused_call_keeps_the_brokers_words() -> None:
+async def test_a_refused_call_keeps_the_brokers_message() -> None:
     """CLUSTER_AUTHORIZATION_FAILED."""
     place = Place()
     place.cache.store(cluster())
@@ -222,7 +222,7 @@ async def test_a_cluster_without_secrets_asks_for_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("secret", "failure", "reason", "words"),
+    ("secret", "failure", "reason", "message"),
     [
         (None, None, "SecretNotFound", "Namespace shop has no Secret user, which Cluster main refers to."),
         ({"username": b"u"}, None, "BadSecret", "Secret shop/user has no key password; it has username."),
@@ -243,7 +243,7 @@ async def test_a_cluster_without_secrets_asks_for_none() -> None:
     ],
 )
 async def test_a_problem_of_a_secret_is_reported(
-    secret: dict[str, bytes] | None, failure: KubeError | None, reason: str, words: str
+    secret: dict[str, bytes] | None, failure: KubeError | None, reason: str, message: str
 ) -> None:
     """A Secret without its key. What happened, to what, and what to do."""
     place = Place()
@@ -256,7 +256,7 @@ async def test_a_problem_of_a_secret_is_reported(
         await place.poll()
 
     assert reason == caught.value.unavailable.reason
-    assert words in caught.value.unavailable.message
+    assert message in caught.value.unavailable.message
     assert place.admins == []
 
 

@@ -28,7 +28,7 @@ def test_a_valid_plan_has_no_problem() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plan", "others", "reason", "words"),
+    ("plan", "others", "reason", "message"),
     [
         (assignments("nope", p0=(1, 2)), {}, "UnknownTopic", "nope"),
         (assignments(p7=(1, 2)), {}, "UnknownPartition", "orders-7"),
@@ -40,14 +40,14 @@ def test_a_valid_plan_has_no_problem() -> None:
     ],
 )
 def test_each_problem_has_its_own_reason(
-    plan: tuple[Assignment, ...], others: dict[str, Any], reason: str, words: str
+    plan: tuple[Assignment, ...], others: dict[str, Any], reason: str, message: str
 ) -> None:
     """Unknown topic, partition or broker, a repeated replica, an overlap: a reason each."""
     problem = check(plan, **others)
 
     assert problem is not None
     assert reason == problem.reason
-    assert words in problem.message
+    assert message in problem.message
 
 
 def test_one_bad_partition_spoils_the_whole_plan() -> None:
@@ -63,7 +63,7 @@ def test_a_long_list_is_cut() -> None:
     assert problem.message.endswith("and 87 more.")
 
 
-def test_the_exact_plan_is_taken_as_it_is() -> None:
+def test_the_exact_plan_is_accepted_unchanged() -> None:
     """Byte for byte, in its order."""
     written = reassignment(plan=raw_plan(p1=[3, 2], p0=[2, 3]))
 

@@ -143,13 +143,13 @@ BAD = [
 
 
 @pytest.mark.shows("F17")
-@pytest.mark.parametrize(("raws", "words"), BAD, ids=lambda value: value if isinstance(value, str) else "")
-def test_an_invalid_plan_is_reported_with_its_position(raws: list[dict[str, Any]], words: str) -> None:
+@pytest.mark.parametrize(("raws", "message"), BAD, ids=lambda value: value if isinstance(value, str) else "")
+def test_an_invalid_plan_is_reported_with_its_position(raws: list[dict[str, Any]], message: str) -> None:
     """Garbage, and entries that could be no partition."""
     with pytest.raises(DocumentError) as caught:
         read_config_maps(raws)
 
-    assert words in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_parts_of_two_clusters_are_no_plan() -> None:

@@ -108,7 +108,7 @@ def test_progress_is_written_when_it_changes_and_looked_at_each_second() -> None
 
 
 def test_it_is_ready_when_every_partition_has_exactly_the_target() -> None:
-    """Completed, let go of since nothing of it can be undone any more, and nothing is done or written ever after."""
+    """Completed; its finalizer is released, since it cannot be undone any more, and nothing is done or written afterwards."""
     status = written(decide(at(State.RUNNING), view(ALL_ARRIVED)))
 
     assert status.state is State.COMPLETED

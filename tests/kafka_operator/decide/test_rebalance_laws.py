@@ -88,7 +88,7 @@ class Model:
         self.known = dict(self.made)
 
     def change(self, item: Reassignment, **status: Any) -> None:
-        """Somebody, or the Reassignment's own reconciler, brings it further."""
+        """Another client, or the Reassignment's own reconciler, changes its state."""
         self.version += 1
         metadata = replace(item.metadata, resource_version=str(self.version))
         self.made[item.key.name] = replace(item, metadata=metadata, status=replace(item.status, **status))

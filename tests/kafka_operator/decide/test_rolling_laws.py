@@ -20,8 +20,8 @@ from reconciler.decide.steps import WriteStatus
 from tests.kafka_operator.cluster_pods import cluster_with_pods, pod, pod_set
 from tests.kafka_operator.makers import NOW
 
-LOOKS = 40
-SETTLING_LOOKS = 400
+POLLS = 40
+SETTLING_POLLS = 400
 """Polls until pods that no longer change must be settled: a few for each pod, and the limit for a stuck one."""
 
 
@@ -169,7 +169,7 @@ def lived(layout: Layout, seed: int) -> Site:
     """A site after a restless time."""
     pods = {node_id: pod(node_id, "rev-0") for node_id in range(layout.brokers)}
     site = Site(layout, random.Random(seed), cluster_with_pods(layout.brokers), pods)
-    for _ in range(LOOKS):
+    for _ in range(POLLS):
         site.settle()
         site.pass_time(calm=False)
     return site
@@ -192,7 +192,7 @@ def test_every_pod_that_is_due_is_replaced_in_the_end(layout: Layout, seed: int)
     site = lived(layout, seed)
     site.cordoned.clear()
     site.revision += 1
-    for _ in range(SETTLING_LOOKS):
+    for _ in range(SETTLING_POLLS):
         if site.settled:
             break
         site.settle()

@@ -53,7 +53,7 @@ def test_brokers_that_hold_replicas_stay_and_are_named() -> None:
 
 @pytest.mark.shows("F45")
 @pytest.mark.parametrize(
-    ("seen", "words"),
+    ("seen", "message"),
     [
         (quorum(0, 1, 2), "voters of the quorum would be removed: 2. Remove them first with kafka-metadata-quorum"),
         (Unavailable("QuorumNotVisible", "Not allowed."), "which is not visible. Not allowed."),
@@ -61,12 +61,12 @@ def test_brokers_that_hold_replicas_stay_and_are_named() -> None:
     ],
     ids=["voter", "not visible", "election"],
 )
-def test_a_pod_of_a_voter_is_never_scaled_in(seen: Quorum | Unavailable, words: str) -> None:
+def test_a_pod_of_a_voter_is_never_scaled_in(seen: Quorum | Unavailable, message: str) -> None:
     """A quorum keeps counting a voter that is gone (KIP-853), also one that holds no replica."""
     found = scale(2, 3, replace(health(partition(0, (0, 1))), quorum=seen))
 
     assert isinstance(found, Scale)
-    assert (found.replicas, found.reason, words in found.message) == (3, "ScaleInRefused", True)
+    assert (found.replicas, found.reason, message in found.message) == (3, "ScaleInRefused", True)
 
 
 def test_a_pod_that_is_no_voter_is_scaled_in() -> None:

@@ -45,12 +45,12 @@ def test_the_need_is_that_of_the_busiest_broker() -> None:
 
 
 def test_a_throttle_needs_headroom_above_the_traffic() -> None:
-    """Told with figures, and with what would do."""
-    words = too_low(FIXED, Need(1, 1000 / HEADROOM + 1))
+    """The message has figures, and a rate that would be enough."""
+    message = too_low(FIXED, Need(1, 1000 / HEADROOM + 1))
 
-    assert words is not None
-    assert "801 bytes per second on broker 1" in words
-    assert "Set at least 1002 bytes per second" in words
+    assert message is not None
+    assert "801 bytes per second on broker 1" in message
+    assert "Set at least 1002 bytes per second" in message
     assert too_low(FIXED, Need(1, 1000 / HEADROOM)) is None
     assert too_low(FIXED, None) is None
 

@@ -103,9 +103,9 @@ def test_deletion_never_blocks_a_namespace() -> None:
             decide_topic_deletion(deleted, topic_view(kafka_topic(), applied=True, waited_s=DELETION_TIMEOUT_S)),
         ),
     }
-    for words, (before, after) in steps.items():
+    for message, (before, after) in steps.items():
         assert isinstance(before, Retry)
         assert isinstance(after, Release)
         assert after.event is not None
         assert after.event.reason == "TopicKept"
-        assert words in after.event.message
+        assert message in after.event.message

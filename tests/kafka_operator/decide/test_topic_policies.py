@@ -67,8 +67,8 @@ def test_a_topic_that_only_observes_lists_what_differs_and_changes_nothing() -> 
         Drift("config.b", "2", "3"),
     )
     assert ready(status.conditions) == ("False", "Drifted")
-    words = "partitions 6 (declared 8), replicationFactor 3 (declared 2), a not set (declared 1), b 3 (declared 2)"
-    assert condition(status, "Drifted") == ("True", f"The Kafka topic differs: {words}.")
+    message = "partitions 6 (declared 8), replicationFactor 3 (declared 2), a not set (declared 1), b 3 (declared 2)"
+    assert condition(status, "Drifted") == ("True", f"The Kafka topic differs: {message}.")
     assert (status.topic_id, status.partitions) == (TOPIC_ID, 6)
     assert decide_topic(replace(watching, status=status), topic_view(seen, applied=True)) == Done()
 

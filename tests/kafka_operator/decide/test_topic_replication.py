@@ -145,7 +145,7 @@ def test_a_change_that_is_over_leaves_nothing_behind_in_the_status() -> None:
 
 @pytest.mark.parametrize("state", [State.FAILED, State.CANCELLED])
 def test_a_failed_change_is_reported_and_not_retried_automatically(state: State) -> None:
-    """Somebody has to do something: delete it, or edit the Topic."""
+    """A user has to delete it, or edit the Topic."""
     declared = topic(replicationFactor=2)
     failed = found(child(FIRST, state, message="No broker 9."))
 
@@ -179,9 +179,9 @@ def test_a_factor_that_another_client_raised_is_reported_and_no_replica_removed(
     settled = replace(declared, status=status_of(decide_topic(declared, topic_view(kafka_topic(replicas=(1, 2))))))
     raised = topic_view(kafka_topic(replicas=(1, 2, 3)), waited_s=TRANSIENT_ERROR_TIMEOUT_S)
 
-    troubled = replace(settled, status=status_of(decide_topic(settled, replace(raised, failure=Failure(37, "", "")))))
+    failed = replace(settled, status=status_of(decide_topic(settled, replace(raised, failure=Failure(37, "", "")))))
 
-    reported = status_of(decide_topic(troubled, raised))
+    reported = status_of(decide_topic(failed, raised))
 
     assert ready(reported.conditions) == ("False", "ReplicationFactorRaised")
     assert [item.field for item in reported.drift] == ["replicationFactor"]
@@ -225,7 +225,7 @@ def test_a_name_that_another_owner_has_is_skipped() -> None:
 
 
 def test_other_moves_of_the_topic_are_waited_for() -> None:
-    """Somebody's own Reassignment: two plans for one partition would be one too many."""
+    """A user's Reassignment: a second plan for a partition would conflict with it."""
     seen = replace(kafka_topic(), moving=(2,))
 
     step = decide_topic(topic(replicationFactor=2), topic_view(seen))

@@ -70,7 +70,7 @@ def test_a_cluster_status_has_its_versions(shop: Namespace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "spec", "reason", "words"),
+    ("name", "spec", "reason", "message"),
     [
         ("rf", {"replicationFactor": 4}, "NotEnoughBrokers", "Replication factor: 4 larger than available brokers: 3."),
         ("key", {"config": {"no.such": "1"}}, "InvalidConfig", "Unknown topic config name: no.such"),
@@ -84,12 +84,12 @@ def test_a_cluster_status_has_its_versions(shop: Namespace) -> None:
 )
 @pytest.mark.shows("F31")
 def test_bad_input_is_reported_with_the_brokers_message(
-    shop: Namespace, kafka: Stock, name: str, spec: dict[str, object], reason: str, words: str
+    shop: Namespace, kafka: Stock, name: str, spec: dict[str, object], reason: str, message: str
 ) -> None:
     """Ready has the reason and the message, nothing is created, and one event is posted. A corrected spec becomes Ready."""
     shop.take(raw_topic(f"e2e-bad-{name}", **spec))
 
-    shop.until("Topic", f"e2e-bad-{name}", "False", reason, words)
+    shop.until("Topic", f"e2e-bad-{name}", "False", reason, message)
     assert not kafka.exists(f"e2e-bad-{name}")
     shop.take(raw_topic(f"e2e-bad-{name}", replicationFactor=1))
     shop.until("Topic", f"e2e-bad-{name}", "True")
@@ -248,8 +248,8 @@ def test_an_unreachable_cluster_is_unknown_with_one_event_until_its_address_is_c
     shop.take(raw_topic("e2e-away", cluster="away"))
     shop.until("Cluster", "away", "Unknown", "ClusterUnreachable")
     shop.until("Topic", "e2e-away", "Unknown", "ClusterUnreachable")
-    words = "No broker of Cluster away responds at 127.0.0.1:1."
-    assert [shop.ready("Cluster", "away")[2], shop.ready("Topic", "e2e-away")[2]] == [words, words]
+    message = "No broker of Cluster away responds at 127.0.0.1:1."
+    assert [shop.ready("Cluster", "away")[2], shop.ready("Topic", "e2e-away")[2]] == [message, message]
     time.sleep(5)  # some more attempts, none of which may post an event
     shop.until_events("away", ("Warning", "ClusterUnreachable"))
     shop.until_events("e2e-away", ("Warning", "ClusterUnreachable"))

@@ -68,7 +68,7 @@ def test_a_cluster_status_has_its_versions(shop: Namespace) -> None:
 
 @pytest.mark.shows("F31")
 @pytest.mark.parametrize(
-    ("name", "spec", "reason", "words"),
+    ("name", "spec", "reason", "message"),
     [
         (
             "rf",
@@ -80,10 +80,10 @@ def test_a_cluster_status_has_its_versions(shop: Namespace) -> None:
     ],
 )
 def test_bad_input_is_reported_with_the_brokers_message(
-    shop: Namespace, kafka: Stock, name: str, spec: dict[str, object], reason: str, words: str
+    shop: Namespace, kafka: Stock, name: str, spec: dict[str, object], reason: str, message: str
 ) -> None:
     """Its own controller has words of its own; the reasons are the same."""
-    report_bad_input(shop, kafka, name, spec, reason, words)
+    report_bad_input(shop, kafka, name, spec, reason, message)
 
 
 @pytest.mark.shows("F14")

@@ -43,7 +43,7 @@ def annotate(namespace: Namespace, name: str, text: str) -> None:
 
 @pytest.mark.shows("F8", "E6", "F9")
 def test_a_topic_observes_and_then_enforces(shop: Namespace, kafka: Stock) -> None:
-    """Features 8: the drift is listed in the status, nothing is changed; Enforce mends it."""
+    """Features 8: the drift is listed in the status, nothing is changed; Enforce reverts it."""
     kafka.create("e2e-observed", [[1, 2]])
     kafka.set_config("e2e-observed", "retention.ms", "9")
     spec = {"partitions": 2, "replicationFactor": 2, "config": {"retention.ms": "60000"}}

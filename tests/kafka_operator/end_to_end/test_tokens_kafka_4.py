@@ -285,8 +285,8 @@ async def test_the_sampler_needs_the_rights_of_the_page_and_no_others(
 
     code, log = await asyncio.to_thread(sampled, SAMPLES)
     assert (code, "Sample is incomplete" in log) == (0, False), log
-    refused, words = await asyncio.to_thread(sampled, "__other_samples")
-    assert (refused, "TOPIC_AUTHORIZATION_FAILED" in words) == (1, True), words
+    refused, message = await asyncio.to_thread(sampled, "__other_samples")
+    assert (refused, "TOPIC_AUTHORIZATION_FAILED" in message) == (1, True), message
 
     login = security(authority, BearerToken(token(user="sampler")))
     settings = replace(NODE_SETTINGS, ssl=make_context(login), sasl=make_credentials(login))

@@ -69,18 +69,18 @@ class Hook:
         done = self.namespace.api.kubectl(*arguments, stdin=yaml.safe_dump(named))
         return done.stderr if done.returncode else ""
 
-    def words(self, raw: Mapping[str, Any], *options: str) -> str:
+    def output(self, raw: Mapping[str, Any], *options: str) -> str:
         """Apply a resource; return the message to the user: a rejection, or warnings."""
         named = {**raw, "metadata": {**raw["metadata"], "namespace": self.namespace.name}}
         return self.namespace.api.kubectl("apply", "-f", "-", *options, stdin=yaml.safe_dump(named)).stderr
 
-    def until_message(self, words: str) -> None:
+    def until_message(self, message: str) -> None:
         """Wait until the message for a bad Topic contains this: an API server uses a new webhook within seconds."""
         messages: list[str] = []
 
         def answered() -> bool:
-            messages.append(self.words(BAD, "--dry-run=server"))
-            return words in messages[-1]
+            messages.append(self.output(BAD, "--dry-run=server"))
+            return message in messages[-1]
 
         wait_until(answered, timeout_s=PATIENCE_S, what="the webhook is asked", context=lambda: str(messages[-1:]))
 
@@ -137,9 +137,9 @@ def _apply_all(hook: Hook) -> None:
     never = [{"schedule": "0 0 30 2 *", "duration": "1h"}]
     assert "InvalidWindow" in namespace.refusal(raw_reassignment("never", goal={"removeBrokers": [1]}, windows=never))
     edited = raw_reassignment("drain", goal={"removeBrokers": [1]}, windows=never)
-    assert "Warning: A window of spec.windows is invalid" in hook.words(edited)
+    assert "Warning: A window of spec.windows is invalid" in hook.output(edited)
     assert "InvalidConfig" in namespace.refusal(raw_topic("good", config={"no.such.setting": "1"}))
-    assert "partitions cannot be removed" in hook.words(raw_topic("late", partitions=1, replicationFactor=2))
+    assert "partitions cannot be removed" in hook.output(raw_topic("late", partitions=1, replicationFactor=2))
     assert namespace.get("Topic", "late") is not None
 
 
@@ -148,7 +148,7 @@ def _apply_all(hook: Hook) -> None:
 def test_the_operators_process_refuses_what_brokers_of_kafka_4_refuse(
     api: KubernetesApi, hook: Hook, kraft_cluster: KraftCluster, tmp_path: Path
 ) -> None:
-    """In the words of the brokers, before anything is stored; what they accept is stored and created."""
+    """With the message of the brokers, before anything is stored; what they accept is stored and created."""
     operator = _process(api, hook, tmp_path)
     operator.start()
     try:

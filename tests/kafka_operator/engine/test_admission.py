@@ -79,16 +79,16 @@ TOPICS: list[tuple[dict[str, Any], bool, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "taken", "words"), TOPICS, ids=lambda value: str(value)[:50])
-async def test_a_topic_is_taken_as_the_brokers_would_take_it(spec: dict[str, Any], taken: bool, words: str) -> None:
+@pytest.mark.parametrize(("spec", "taken", "text"), TOPICS, ids=lambda value: str(value)[:50])
+async def test_a_topic_is_accepted_if_the_brokers_would_accept_it(spec: dict[str, Any], taken: bool, text: str) -> None:
     """Created, grown and altered by validateOnly; nothing is changed in Kafka."""
     asked = Asked()
     before = asked.kafka.state()
 
     allowed, message = await asked(raw_topic(**spec))
 
-    assert (taken, True) == (allowed, words in message), message
-    assert bool(words) == bool(message)
+    assert (taken, True) == (allowed, text in message), message
+    assert bool(text) == bool(message)
     assert before == asked.kafka.state()
 
 
@@ -116,13 +116,13 @@ REASSIGNMENTS: list[tuple[dict[str, Any], bool, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "taken", "words"), REASSIGNMENTS, ids=lambda value: str(value)[:50])
-async def test_a_reassignment_is_taken_if_it_can_be_carried_out(spec: dict[str, Any], taken: bool, words: str) -> None:
+@pytest.mark.parametrize(("spec", "taken", "text"), REASSIGNMENTS, ids=lambda value: str(value)[:50])
+async def test_a_reassignment_is_accepted_if_it_can_be_executed(spec: dict[str, Any], taken: bool, text: str) -> None:
     """Unknown brokers and partitions, goals that contradict each other or the cluster; what may yet come is a warning."""
     allowed, message = await Asked()(raw_reassignment(**spec))
 
-    assert (taken, True) == (allowed, words in message), message
-    assert bool(words) == bool(message)
+    assert (taken, True) == (allowed, text in message), message
+    assert bool(text) == bool(message)
 
 
 @pytest.mark.shows("E13")

@@ -84,7 +84,7 @@ def review(kind: Kind, before: Spec | None, after: Spec, user: str = "ann") -> d
         ),
     ],
 )
-async def test_a_user_without_the_right_is_refused_in_the_words_of_the_policy(
+async def test_a_user_without_the_right_is_refused_with_the_message_of_the_policy(
     kind: Kind, after: Spec, advice: str
 ) -> None:
     """The user, the right, the namespace, and what to do."""

@@ -104,7 +104,7 @@ def test_a_status_is_read_back_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cluster_metrics", "status", "reason", "words"),
+    ("cluster_metrics", "status", "reason", "message"),
     [
         (ClusterMetrics(partitions=3), "True", "AllInSync", "every replica is in sync"),
         (
@@ -117,7 +117,7 @@ def test_a_status_is_read_back_as_it_was_written() -> None:
     ],
 )
 def test_health_is_a_condition_in_addition_to_ready(
-    cluster_metrics: ClusterMetrics, status: str, reason: str, words: str
+    cluster_metrics: ClusterMetrics, status: str, reason: str, message: str
 ) -> None:
     """Ready means that the cluster answers, Healthy that no replica is missing. Partitions without a leader are worth an event."""
     step = decide_cluster(cluster(), ClusterSnapshot(SEEN, cluster_metrics), NOW, 0.0)
@@ -125,7 +125,7 @@ def test_health_is_a_condition_in_addition_to_ready(
     ready, healthy = step.status.conditions
     assert (ready.type, ready.status) == ("Ready", "True")
     assert ("Healthy", status, reason) == (healthy.type, healthy.status, healthy.reason)
-    assert words in healthy.message
+    assert message in healthy.message
     assert (step.event is not None) is (reason == "OfflinePartitions")
 
     away = decide_cluster(

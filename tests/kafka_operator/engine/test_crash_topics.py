@@ -49,9 +49,9 @@ async def adopt_by_consent(world: World) -> None:
     world.kafka.add("orders", [(1, 2, 3)] * 4, retention_ms="9")
     world.kube.apply(raw_topic(config={"retention.ms": "1"}))
     await world.run(2)
-    words = world.kube.ready(ORDERS)[2]
-    if f"{ADOPT}=" in words:  # else the operator had died and has not come back yet
-        world.kube.annotate(ORDERS, ADOPT, words.partition(f"{ADOPT}=")[2].partition(" ")[0])
+    message = world.kube.ready(ORDERS)[2]
+    if f"{ADOPT}=" in message:  # else the operator had died and has not come back yet
+        world.kube.annotate(ORDERS, ADOPT, message.partition(f"{ADOPT}=")[2].partition(" ")[0])
     else:
         world.kube.annotate(ORDERS, ADOPT, "true")
 
@@ -81,8 +81,8 @@ async def recreate(world: World) -> None:
     world.kube.apply(raw_topic(config={"retention.ms": "2"}))
 
 
-async def mend(world: World) -> None:
-    """Somebody changes a setting."""
+async def change_setting(world: World) -> None:
+    """Another client changes a setting."""
     world.kube.apply(raw_topic(config={"retention.ms": "1"}))
     await world.run(2)
     world.kafka.topics["orders"].config["retention.ms"] = "9"
@@ -123,7 +123,7 @@ async def protect(world: World) -> None:
 
 
 async def foreign_finalizer(world: World) -> None:
-    """Somebody else holds a Topic that is deleted, and lets go later."""
+    """Another controller has a finalizer on a Topic that is deleted, and removes it later."""
     world.kube.apply(raw_topic())
     await world.run(2)
     world.kube.objects[ORDERS]["metadata"].setdefault("finalizers", []).insert(0, "foreign/one")
@@ -194,7 +194,7 @@ STORIES: tuple[Story, ...] = (
     no_consent,
     change_after_creation,
     recreate,
-    mend,
+    change_setting,
     leave_alone,
     refused_half,
     refused_then_mended,

@@ -87,13 +87,13 @@ async def test_a_query_over_its_threshold_rolls_back_and_leaves_no_throttle() ->
 
 
 @pytest.mark.parametrize(
-    ("limit", "words"),
+    ("limit", "message"),
     [
         ({"maxOfflinePartitions": 0}, "offline partitions: 1 (maximum 0)"),
         ({"maxUnderMinIsrPartitions": 0}, "partitions under min.insync.replicas: 1 (maximum 0)"),
     ],
 )
-def test_a_cluster_that_is_unhealthy_before_the_start_blocks_the_start(limit: dict[str, int], words: str) -> None:
+def test_a_cluster_that_is_unhealthy_before_the_start_blocks_the_start(limit: dict[str, int], message: str) -> None:
     """The whole cluster counts, not only the plan's topics."""
 
     @in_virtual_time
@@ -105,7 +105,7 @@ def test_a_cluster_that_is_unhealthy_before_the_start_blocks_the_start(limit: di
             world.kafka.leaders[Partition("payments", 0)] = -1
             world.kube.apply(move(guard={**limit, "resumeAfterSeconds": 30}))
             await world.until(lambda: world.kube.ready(MOVE)[1] == "GuardBreached", seconds=15)
-            assert words in world.kube.ready(MOVE)[2]
+            assert message in world.kube.ready(MOVE)[2]
             await world.run(60)
             assert world.kafka.submitted == []
 
@@ -157,14 +157,14 @@ async def test_a_query_that_finds_nothing_is_reported_after_a_minute_and_once() 
 
 
 @pytest.mark.parametrize(
-    ("server", "words"),
+    ("server", "message"),
     [
         (None, "the Cluster has no spec.prometheus: add the address of the server."),
         (SERVER, "Secret shop/prometheus of spec.prometheus of the Cluster does not exist."),
         ({**SERVER, "url": "http://prometheus:9090"}, "a token is sent only over https"),
     ],
 )
-def test_a_server_that_cannot_be_used_is_named(server: dict[str, Any] | None, words: str) -> None:
+def test_a_server_that_cannot_be_used_is_named(server: dict[str, Any] | None, message: str) -> None:
     """No query is sent; the message has no token."""
 
     @in_virtual_time
@@ -179,7 +179,7 @@ def test_a_server_that_cannot_be_used_is_named(server: dict[str, Any] | None, wo
 
             await world.until(lambda: world.kube.ready(MOVE)[1] == "GuardUnknown", seconds=75)
 
-            assert words in world.kube.ready(MOVE)[2]
+            assert message in world.kube.ready(MOVE)[2]
             assert world.prometheus.asked == []
 
     story()

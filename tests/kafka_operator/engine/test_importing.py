@@ -69,7 +69,7 @@ def test_every_topic_gets_a_name_of_its_own_that_kubernetes_takes(topics: list[s
 
 
 def test_a_derived_name_gives_way_to_a_topic_that_has_it() -> None:
-    """Nobody plans for it, and nothing is lost by it."""
+    """The other topic gets another name; no name is used twice."""
     derived = resource_names(["Orders"])["Orders"]
     names = resource_names(["Orders", derived])
 
@@ -339,10 +339,10 @@ BAD_CONFIGS = [
 ]
 
 
-@pytest.mark.parametrize(("properties", "words"), BAD_CONFIGS, ids=lambda value: str(value)[:30])
-def test_an_unusable_file_is_reported_by_its_property(properties: dict[str, str], words: str) -> None:
+@pytest.mark.parametrize(("properties", "message"), BAD_CONFIGS, ids=lambda value: str(value)[:30])
+def test_an_unusable_file_is_reported_by_its_property(properties: dict[str, str], message: str) -> None:
     """And no secret of it is shown."""
-    with pytest.raises(ClientConfigError, match=words) as caught:
+    with pytest.raises(ClientConfigError, match=message) as caught:
         security_of(properties)
     assert SECRET not in str(caught.value)
 

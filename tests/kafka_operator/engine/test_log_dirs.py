@@ -122,8 +122,8 @@ async def test_a_refused_move_fails_the_plan_and_cancels_the_others() -> None:
     async with running() as world:
         have_uneven_directories(world, move_s=1000)
         await world.run(1)
-        words = Failure(56, "KAFKA_STORAGE_ERROR", "Log directory /b is offline")
-        world.kafka.refuse_partitions = {Partition("orders", 3): words}
+        message = Failure(56, "KAFKA_STORAGE_ERROR", "Log directory /b is offline")
+        world.kafka.refuse_partitions = {Partition("orders", 3): message}
 
         await approved(world, throttle=FIXED)
 

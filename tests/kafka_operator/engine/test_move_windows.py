@@ -69,7 +69,7 @@ def test_a_window_has_the_same_length_when_the_clock_is_put_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "words"),
+    ("window", "message"),
     [
         (Window("0 0 30 2 *", "6h"), "'0 0 30 2 *' is not a cron expression: Bad day-of-month"),
         (Window("0 0 31 4,6 *", "6h"), "Bad day-of-month"),
@@ -81,13 +81,13 @@ def test_a_window_has_the_same_length_when_the_clock_is_put_on() -> None:
         (Window("0 22 * * *", "long"), "write 1m to 744h"),
     ],
 )
-def test_a_window_that_is_invalid_or_never_opens_is_reported(window: Window, words: str) -> None:
+def test_a_window_that_is_invalid_or_never_opens_is_reported(window: Window, message: str) -> None:
     """A window on 30 February would never open."""
     problem = problem_of_windows([Window("0 22 * * *", "6h"), window])
 
     assert problem is not None
     assert problem.reason == "InvalidWindow"
-    assert words in problem.message
+    assert message in problem.message
 
 
 def test_outside_its_windows_a_plan_does_not_start_and_the_status_has_the_next_opening() -> None:

@@ -53,9 +53,9 @@ TROUBLES = [
 ]
 
 
-@pytest.mark.parametrize(("names", "digest", "more", "reason", "words"), TROUBLES, ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize(("names", "digest", "more", "reason", "message"), TROUBLES, ids=lambda value: str(value)[:20])
 def test_a_plan_that_is_not_what_it_should_be_moves_nothing(
-    names: tuple[str, ...], digest: str | None, more: dict[str, Any], reason: str, words: str
+    names: tuple[str, ...], digest: str | None, more: dict[str, Any], reason: str, message: str
 ) -> None:
     """A ConfigMap gone, a digest that does not match, a plan of another cluster: what it is and what to do."""
 
@@ -67,7 +67,7 @@ def test_a_plan_that_is_not_what_it_should_be_moves_nothing(
             world.kube.apply(raw_reassignment(**plan_from(*names, digest=meant)))
             await world.run(60)
             assert world.kube.ready(MOVE)[:2] == ("False", reason)
-            assert words in world.kube.ready(MOVE)[2]
+            assert message in world.kube.ready(MOVE)[2]
             assert "No replica was moved." in world.kube.ready(MOVE)[2]
             assert status(world)["state"] == "Failed"
             assert world.kafka.submitted == []
@@ -291,7 +291,7 @@ def test_a_goal_that_cannot_be_reached_is_reported_with_its_reason(goal: dict[st
             await world.run(60)
             assert world.kafka.submitted == []
             if reason == "NotEnough":
-                assert any("too few brokers" in words for words in status(world)["proposal"]["unreached"])
+                assert any("too few brokers" in message for message in status(world)["proposal"]["unreached"])
             else:
                 assert world.kube.ready(MOVE)[:2] == ("False", reason)
 

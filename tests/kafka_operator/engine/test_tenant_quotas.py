@@ -31,7 +31,7 @@ async def removed(world: World, name: str) -> None:
 
 
 async def is_refused(world: World, name: str, namespace: str = TEAM, **spec: Any) -> bool:
-    """Tell whether one more Topic is refused, and stays refused."""
+    """Return whether another Topic is refused, and stays refused."""
     world.kube.apply(tenant_topic(name, namespace, **spec))
     await world.run(20)
     return world.kube.ready(topic_key(name, namespace))[1] == "QuotaExceeded"

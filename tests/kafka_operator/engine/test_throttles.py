@@ -94,8 +94,8 @@ def test_a_throttle_is_gone_at_every_end(end: str) -> None:
             world.kafka.move_s = 500
             await orders(world)
             if end == "refused":
-                words = Failure(39, "INVALID_REPLICA_ASSIGNMENT", "Broker 4 is not alive.")
-                world.kafka.refuse_partitions = {Partition("orders", 1): words}
+                message = Failure(39, "INVALID_REPLICA_ASSIGNMENT", "Broker 4 is not alive.")
+                world.kafka.refuse_partitions = {Partition("orders", 1): message}
             world.kube.apply(raw_reassignment(plan=PLAN, throttle=FIXED))
             await world.until(lambda: bool(world.kafka.throttled()), seconds=30)
             await world.run(3)

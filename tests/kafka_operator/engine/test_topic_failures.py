@@ -14,7 +14,7 @@ from tests.reconciler.virtual_time import in_virtual_time
 
 @in_virtual_time
 async def test_an_unreachable_cluster_is_reported_once_and_retried() -> None:
-    """Ready=Unknown, back-off, one event for each resource, a status write each, and no more."""
+    """Ready=Unknown, back-off, exactly one event and one status write for each resource."""
     async with running() as world:
         await settled_topic(world)
         world.kafka.reachable = False

@@ -45,10 +45,10 @@ REFUSED = [
 
 
 @pytest.mark.shows("F30")
-@pytest.mark.parametrize(("spec", "words"), REFUSED, ids=lambda value: str(value)[:40])
-def test_contradictions_are_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(("spec", "message"), REFUSED, ids=lambda value: str(value)[:40])
+def test_contradictions_are_refused_at_apply(namespace: Namespace, spec: dict[str, Any], message: str) -> None:
     """In words, before any operator runs."""
-    assert words in namespace.refusal(raw_topic("bad", **spec))
+    assert message in namespace.refusal(raw_topic("bad", **spec))
 
 
 def test_the_clusters_namespace_cannot_be_changed(namespace: Namespace) -> None:
@@ -101,15 +101,13 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "words"), RULES, ids=lambda value: str(value)[:40])
-def test_a_rule_for_namespaces_that_cannot_be_is_refused(
-    namespace: Namespace, rule: dict[str, Any], words: str
-) -> None:
+@pytest.mark.parametrize(("rule", "message"), RULES, ids=lambda value: str(value)[:40])
+def test_an_invalid_rule_for_namespaces_is_refused(namespace: Namespace, rule: dict[str, Any], message: str) -> None:
     """A pattern has * alone; ${namespace} is the only thing that is filled in."""
-    assert words in namespace.refusal(raw_cluster("bad-rule", allowedNamespaces=[rule]))
+    assert message in namespace.refusal(raw_cluster("bad-rule", allowedNamespaces=[rule]))
 
 
-def test_rules_for_namespaces_are_taken(namespace: Namespace) -> None:
+def test_rules_for_namespaces_are_accepted(namespace: Namespace) -> None:
     """Names, patterns, numbers."""
     rules = [
         {"namespaces": ["team-a"], "topicNames": ["${namespace}.*", "shared"], "maxTopics": 10, "maxPartitions": 100},

@@ -108,7 +108,7 @@ def test_the_authorizer_has_kafkas_rules() -> None:
         ("super.users", "admin"),
     ],
 )
-def test_what_cannot_be_followed_stops_the_start_by_name(name: str, value: str) -> None:
+def test_settings_that_the_broker_cannot_apply_stop_the_start_by_name(name: str, value: str) -> None:
     """Java classes, parts that the broker lacks, invalid values, two different ids."""
     enabled = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
 

@@ -258,11 +258,11 @@ def _shown(kept: Collection[Cordon], view: CordonView) -> tuple[str, str, str] |
     refused = sorted(failures.keys() & view.wanted.keys())
     left = sorted(failures.keys() & recorded - view.wanted.keys())
     if refused:
-        words = f"{message_of(failures[refused[0]])} Kafka may place new replicas there."
-        return FALSE, REFUSED, f"Brokers that cannot be cordoned: {_listed(refused)}. {words}"
+        message = f"{message_of(failures[refused[0]])} Kafka may place new replicas there."
+        return FALSE, REFUSED, f"Brokers that cannot be cordoned: {_listed(refused)}. {message}"
     if left:
-        words = f"{message_of(failures[left[0]])} It is retried."
-        return FALSE, LEFT, f"Brokers whose cordon cannot be removed: {_listed(left)}. {words}"
+        message = f"{message_of(failures[left[0]])} It is retried."
+        return FALSE, LEFT, f"Brokers whose cordon cannot be removed: {_listed(left)}. {message}"
     reasons = [f"broker {broker} ({view.wanted[broker]})" for broker in sorted(recorded & view.wanted.keys())]
     if reasons:
         return TRUE, CORDONED, f"Kafka places no new replicas on {', '.join(reasons)}."

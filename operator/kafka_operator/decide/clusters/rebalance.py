@@ -89,8 +89,8 @@ def _make(
         return _report(cluster, view, *_at_rest(cluster, spec, record, view.current)) or Wait(POLL_INTERVAL_S)
     busy = next((other for other in view.others if other.status.begun or _is_goal(other)), None)
     if busy is not None:
-        words = f"A Reassignment is needed that {wanted}; it will be created when {busy.key} has ended."
-        return _report(cluster, view, FALSE, "WaitingForReassignment", words) or Wait(POLL_INTERVAL_S)
+        message = f"A Reassignment is needed that {wanted}; it will be created when {busy.key} has ended."
+        return _report(cluster, view, FALSE, "WaitingForReassignment", message) or Wait(POLL_INTERVAL_S)
     return CreateReassignment(name_of(cluster, record.made + 1), _spec(cluster, spec, wanted))
 
 
@@ -167,11 +167,11 @@ def _open(
             return _note(cluster, replace(record, open=replace(made, withdrawn=True)))
         return CancelReassignment(made.name, item.metadata.resource_version)
     if item.status.state is State.PROPOSED:
-        reason, words = (
+        reason, text = (
             "RebalanceProposed",
             "review its proposal, then set its spec.approvedDigest to its status.digest",
         )
-        message = f"Reassignment {made.name} {purpose}, and waits for approval: {words}."
+        message = f"Reassignment {made.name} {purpose}, and waits for approval: {text}."
     else:
         reason, message = "Rebalancing", f"Reassignment {made.name} {purpose}; it is in progress."
     return _report(cluster, view, FALSE, reason, message) or Wait(POLL_INTERVAL_S)

@@ -6,7 +6,7 @@
     the order         a node's drain before a roll; the controller (the leader of a quorum) after all others; else by id
 
 So a broker is back in every ISR before the next one goes. A pod that does not get ready in time blocks the roll and is reported, unless
-it is due itself: then its replacement is what may mend it (a roll of a form that cannot start is left by rolling to one that can).
+it is due itself: then its replacement may fix it (a roll of a form that cannot start is left by rolling to one that can).
 A pod that is Ready and must not go yet makes another due one take its turn, so one topic with a single copy holds up one broker.
 
 Each decision depends only on the current state; nothing is remembered.
@@ -40,7 +40,7 @@ class RollView:
     now: datetime
     pod_set: PodSet
     leaving_nodes: Mapping[str, str]
-    """Kubernetes node -> why it is to be left, in words."""
+    """Kubernetes node -> the reason for leaving it."""
     health: ReplicaHealth | Unavailable | None = None
     chosen: str = ""
     """Uid of the pod that was chosen before, by us or by another operator: none other is, as long as this one is due and there."""
@@ -110,8 +110,8 @@ def _decide_with_health(
         names = ", ".join(f"{pod.name} (id {pod.node_id})" for pod in unknown)
         return Hold("WaitingForBrokers", f"Kafka does not list {names} among its brokers.")
     if isinstance(health.quorum, Unavailable):
-        words = f"No pod is replaced while the quorum is not visible: the pod may host one of its voters. {health.quorum.message}"
-        return Hold(health.quorum.reason, words)
+        message = f"No pod is replaced while the quorum is not visible: the pod may host one of its voters. {health.quorum.message}"
+        return Hold(health.quorum.reason, message)
     if not stuck and health.controller_id < 0:
         return Hold("WaitingForController", "The cluster has no active controller.")
     late = out_of_sync(health.partitions, without=stuck_ids)
@@ -135,13 +135,13 @@ def _why_not(pod: Pod, health: ReplicaHealth) -> Hold | None:
     if isinstance(health.quorum, Quorum):
         missed = voters_missed_without(health.quorum, pod.node_id)
         if missed:
-            words = f"{pod.name} hosts a voter of the quorum, and other voters are not in sync: {', '.join(map(str, missed))}."
-            return Hold("WaitingForQuorum", words)
+            message = f"{pod.name} hosts a voter of the quorum, and other voters are not in sync: {', '.join(map(str, missed))}."
+            return Hold("WaitingForQuorum", message)
     lost = under_min_isr_without(health, pod.node_id)
     if not lost:
         return None
-    words = f"Replacing {pod.name} would leave partitions below min.insync.replicas: {partition_names(lost)}."
-    return Hold("WouldFallUnderMinIsr", words)
+    message = f"Replacing {pod.name} would leave partitions below min.insync.replicas: {partition_names(lost)}."
+    return Hold("WouldFallUnderMinIsr", message)
 
 
 def _decide_without_kafka(view: RollView, stuck: Sequence[Pod], unavailable: Unavailable) -> RollDecision:
@@ -167,7 +167,7 @@ def _replace(pod: Pod, view: RollView) -> Replace:
 
 
 def _why(pod: Pod, view: RollView) -> str | None:
-    """Return in words why a pod is due, None when it is not."""
+    """Return the reason why a pod is due, None when it is not."""
     if pod.node in view.leaving_nodes:
         return f"its node {pod.node} is being drained, {view.leaving_nodes[pod.node]}"
     made = view.pod_set

@@ -65,8 +65,8 @@ def decide_scale(
     if health is None:
         return AskHolders()
     if isinstance(health, Unavailable):
-        words = f"No pod is removed while the cluster is unreachable. {health.message}"
-        return Scale(before, health.reason, words)
+        message = f"No pod is removed while the cluster is unreachable. {health.message}"
+        return Scale(before, health.reason, message)
     voters = _refusal_of_voters(health, leaving)
     if voters is not None:
         return Scale(before, "ScaleInRefused", f"Scale-in from {before} to {declared} broker pods is blocked: {voters}")

@@ -79,11 +79,11 @@ def decide_election(election: Election, view: ElectionView) -> Step:
     chosen = select(election, view.topics)
     if status.state is not ElectionState.RUNNING or status.counts is None:
         if chosen.missing and view.waited_s < TRY_FOR_S:
-            return _wait_or_fail(election, view, "UnknownTopic", f"The cluster has no {chosen.missing_words}.")
+            return _wait_or_fail(election, view, "UnknownTopic", f"The cluster has no {chosen.missing_text}.")
         if not chosen.selected:
             reason = "UnknownTopic" if chosen.missing else "NothingSelected"
-            words = f"The cluster has no {chosen.missing_words}." if chosen.missing else "No partition is selected."
-            return _end(election, view, ElectionState.FAILED, reason, words)
+            message = f"The cluster has no {chosen.missing_text}." if chosen.missing else "No partition is selected."
+            return _end(election, view, ElectionState.FAILED, reason, message)
         if chosen.needing or chosen.missing:
             return _running(election, view, chosen)
         return _finish(election, view, Counts(selected=chosen.selected), {})

@@ -24,7 +24,7 @@ MAX_RESULTS = 500
 """Maximum partitions in status.results: some 60 kB, still readable; the counts cover all of them. Failed ones come first."""
 
 MAX_NAME, MAX_MESSAGE = 64, 1_024
-"""Characters of an error's name and words, as the schema has them: a broker's long answer must not cost the whole status."""
+"""Characters of an error's name and message, as the schema has them: a broker's long answer must not cost the whole status."""
 
 MAX_NAMED = 5
 """Partitions named in a message."""
@@ -46,7 +46,7 @@ class Chosen:
     missing: Mapping[Partition, Failure]
 
     @property
-    def missing_words(self) -> str:
+    def missing_text(self) -> str:
         """Return what is missing, for a message; a topic as a whole has no index."""
         names = [item.topic if item.index < 0 else str(item) for item in self.missing]
         return f"topic or partition {listed(names, MAX_NAMED)}"

@@ -58,7 +58,7 @@ def reason_of(failure: Failure) -> str:
 
 
 def message_of(failure: Failure) -> str:
-    """Return the broker's own words, or the error's name where it sent none."""
+    """Return the broker's message, or the error's name where it sent none."""
     return failure.message or failure.name
 
 

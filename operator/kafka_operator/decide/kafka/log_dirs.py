@@ -104,8 +104,8 @@ def _judged(shown: LogDirsStatus, found: BrokerLogDirs) -> tuple[str, str, str]:
     """Return status, reason and message of LogDirsOnline."""
     if shown.offline:
         names = listed([f"{item.path} of broker {item.broker_id}" for item in shown.offline])
-        words = "Replace the disk and restart the broker, or move its replicas away with the goal removeBrokers."
-        return FALSE, OFFLINE, f"Log directories that are offline: {names}. {words}"
+        message = "Replace the disk and restart the broker, or move its replicas away with the goal removeBrokers."
+        return FALSE, OFFLINE, f"Log directories that are offline: {names}. {message}"
     failures = (item for item in found.values() if isinstance(item, Failure) and not passes_by_itself(item))
     failure = next(failures, None)
     if failure is not None:

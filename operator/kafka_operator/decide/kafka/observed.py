@@ -17,7 +17,7 @@ UNKNOWN_MS = -1
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Kafka's refusal of one item of a call: its error code, the code's name, and the broker's own words."""
+    """Kafka's refusal of one item of a call: its error code, the code's name, and the broker's message."""
 
     code: int
     name: str

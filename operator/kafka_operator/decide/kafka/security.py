@@ -1,6 +1,6 @@
 """Credentials from Secrets: settings of a connection, or the missing part for the Ready condition.
 
-The words name the Secret and the key, never a value.
+The messages name the Secret and the key, never a value.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def read_security(cluster: Cluster, secrets: Secrets) -> Security | Unavailable:
             found = secrets[place.secret][place.key].decode()
         except KeyError:
             there = ", ".join(sorted(secrets[place.secret])) or "none at all"
-            words = f"Secret {namespace}/{place.secret} has no key {place.key}; it has {there}."
-            raise _BadSecretError(words) from None
-        except UnicodeDecodeError:  # its own words quote the value
-            words = f"Key {place.key} of Secret {namespace}/{place.secret} is not valid UTF-8."
-            raise _BadSecretError(words) from None
+            message = f"Secret {namespace}/{place.secret} has no key {place.key}; it has {there}."
+            raise _BadSecretError(message) from None
+        except UnicodeDecodeError:  # its message quotes the value
+            message = f"Key {place.key} of Secret {namespace}/{place.secret} is not valid UTF-8."
+            raise _BadSecretError(message) from None
         if not found.strip():
             raise _BadSecretError(f"Key {place.key} of Secret {namespace}/{place.secret} is empty.")
         return found
@@ -103,7 +103,7 @@ def _login(authentication: Authentication, text: Text) -> SaslLogin:
 
 
 def aws_identity_refused(cluster: Cluster, allowed: Collection[str]) -> Unavailable | None:
-    """Return the words for a Cluster that may not use the operator's own AWS identity, None if it may or does not ask for it.
+    """Return the message for a Cluster that may not use the operator's own AWS identity, None if it may or does not ask for it.
 
     `allowed` are namespaces, or `*`. The author of a Cluster chooses the address that its tokens are sent to.
     """
@@ -121,7 +121,7 @@ def aws_identity_refused(cluster: Cluster, allowed: Collection[str]) -> Unavaila
 
 
 def secret_not_found(cluster: Cluster, name: str) -> Unavailable:
-    """Return the words for a Secret that is not there."""
+    """Return the message for a Secret that is not there."""
     message = (
         f"Namespace {cluster.key.namespace} has no Secret {name}, which Cluster {cluster.key.name} refers to. Create it: "
         "the operator checks for it every few seconds."
@@ -130,7 +130,7 @@ def secret_not_found(cluster: Cluster, name: str) -> Unavailable:
 
 
 def secret_not_allowed(cluster: Cluster, name: str) -> Unavailable:
-    """Return the words for a Secret that the operator may not get."""
+    """Return the message for a Secret that the operator may not get."""
     message = (
         f"The operator is not allowed to get Secret {cluster.key.namespace}/{name} (RBAC). Name it in operator.secrets of the operator's "
         "chart, or grant the operator's account the verb get on it."
@@ -139,13 +139,13 @@ def secret_not_allowed(cluster: Cluster, name: str) -> Unavailable:
 
 
 def secret_not_read(cluster: Cluster, name: str) -> Unavailable:
-    """Return the words for a Secret that the API server did not give; that passes by itself."""
+    """Return the message for a Secret that the API server did not give; that passes by itself."""
     message = f"The Kubernetes API does not respond to requests for Secret {cluster.key.namespace}/{name}."
     return Unavailable(NOT_READ, message, definite=False)
 
 
-def bad_part(cluster: Cluster, part: str, words: str) -> Unavailable:
-    """Return the words for PEM that cannot be used: authorities (`ca`, `endpoint_ca`), the `certificate`, or its `key`."""
+def bad_part(cluster: Cluster, part: str, message: str) -> Unavailable:
+    """Return the message for PEM that cannot be used: authorities (`ca`, `endpoint_ca`), the `certificate`, or its `key`."""
     authentication = cluster.authentication or Authentication("")
     ca = None if cluster.tls is None else cluster.tls.ca
     endpoint = authentication.token_endpoint
@@ -157,4 +157,4 @@ def bad_part(cluster: Cluster, part: str, words: str) -> Unavailable:
     }
     place = places[part]
     where = "" if place is None else f"Key {place.key} of Secret {cluster.key.namespace}/{place.secret}: "
-    return Unavailable(BAD_SECRET, f"{where}{words}")
+    return Unavailable(BAD_SECRET, f"{where}{message}")

@@ -133,8 +133,8 @@ def _problem(goal: Goal, layout: Layout, rows: Sequence[tuple[Partition, KafkaPa
         return PlanProblem("UnknownBroker", message)
     offline = sorted(holding - alive - set(goal.remove_brokers))
     if offline:
-        words = f"Brokers with replicas are offline: {listed(offline)}. Start them, or add them to goal.removeBrokers."
-        return PlanProblem("BrokerOffline", words, may_pass=True)
+        text = f"Brokers with replicas are offline: {listed(offline)}. Start them, or add them to goal.removeBrokers."
+        return PlanProblem("BrokerOffline", text, may_pass=True)
     staying = alive - set(goal.remove_brokers)
     copies = max(goal.replication_factor or 0, 1)
     if len(staying) < copies:

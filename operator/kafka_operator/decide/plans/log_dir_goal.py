@@ -45,9 +45,9 @@ def plan_for_log_dirs(goal: Goal, layout: Layout, found: BrokerReplicaDirs) -> F
         return problem
     failures = {broker: item for broker, item in sorted(found.items()) if isinstance(item, Failure)}
     if failures and len(failures) == len(found):
-        words = message_of(next(iter(failures.values())))
+        text = message_of(next(iter(failures.values())))
         message = (
-            f"The log directories of no broker can be read: {words} Allow DescribeLogDirs (Describe on the cluster)."
+            f"The log directories of no broker can be read: {text} Allow DescribeLogDirs (Describe on the cluster)."
         )
         return PlanProblem("LogDirsUnknown", message, may_pass=True)
     replicas = {name: item.replicas for name, item in rows_of(goal, layout)}

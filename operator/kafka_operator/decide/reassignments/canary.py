@@ -50,8 +50,8 @@ def canary_hold(
     count = f"The {canary.partitions} partitions of the canary are moved"
     if record is None:
         names = listed([str(name) for name in unhealthy])
-        words = f"{count}, but not healthy: {names}. " if unhealthy else f"{count}. "
-        message = f"{words}The others wait until these have been healthy for {canary.soak_s} s."
+        text = f"{count}, but not healthy: {names}. " if unhealthy else f"{count}. "
+        message = f"{text}The others wait until these have been healthy for {canary.soak_s} s."
         return Hold(CANARY_WAITING, message, CANARY_POLL_S)
     if canary.approved_digest is not None and canary.approved_digest == digest:
         return None

@@ -54,7 +54,7 @@ class Reading:
         return self.value < self.bound if self.is_minimum else self.value > self.bound
 
     def __str__(self) -> str:
-        """Return the value and the bound in words.
+        """Return the value and the bound as text.
 
         >>> str(Reading("lag of group a", 2_500_000, 1_000_000))
         'lag of group a: 2500000 (maximum 1000000)'
@@ -79,7 +79,7 @@ def judge(guard: Guard, record: GuardRecord | None, readings: Sequence[Reading],
     elif unknown:
         after = replace(before, quiet_time=None, unknown_time=before.unknown_time or write_time(now))
         if not before.limits:
-            after = replace(after, message=_words_of_unknown(before, unknown))
+            after = replace(after, message=_message_of_unknown(before, unknown))
     else:
         after = _quiet(guard, before, now)
     return None if after == GuardRecord() else after
@@ -112,9 +112,9 @@ def rolls_back(guard: Guard, record: GuardRecord | None, readings: Sequence[Read
 def _breached(before: GuardRecord, breached: Sequence[Reading], now: datetime) -> GuardRecord:
     limits = tuple(reading.limit for reading in breached)
     if before.limits:  # nothing has moved since, so it is the same breach
-        message = before.message if limits == before.limits else _words(breached)
+        message = before.message if limits == before.limits else _message(breached)
         return replace(before, limits=limits, message=message, quiet_time=None, unknown_time=None)
-    return GuardRecord(before.breaches + 1, limits, _words(breached), write_time(now))
+    return GuardRecord(before.breaches + 1, limits, _message(breached), write_time(now))
 
 
 def _quiet(guard: Guard, before: GuardRecord, now: datetime) -> GuardRecord:
@@ -126,14 +126,14 @@ def _quiet(guard: Guard, before: GuardRecord, now: datetime) -> GuardRecord:
     return replace(before, quiet_time=since, unknown_time=None)
 
 
-def _words_of_unknown(before: GuardRecord, unknown: Sequence[Reading]) -> str:
+def _message_of_unknown(before: GuardRecord, unknown: Sequence[Reading]) -> str:
     """Return the message for limits that cannot be read: the current one while it is about one of them, so that it rarely changes."""
     if before.message is not None and any(before.message.startswith(f"{reading.limit}: ") for reading in unknown):
         return before.message
     return f"{unknown[0].limit}: {unknown[0].problem}"
 
 
-def _words(breached: Sequence[Reading]) -> str:
+def _message(breached: Sequence[Reading]) -> str:
     return "; ".join(map(str, breached))
 
 

@@ -84,8 +84,8 @@ def query_reading(limit: QueryLimit, value: float | None, problem: str = "") -> 
 def _under_min_isr(topics: Topics, min_isr: Mapping[str, int], bound: int) -> Reading:
     unknown = sorted(topics.keys() - min_isr.keys())
     if unknown:
-        words = f"min.insync.replicas of {len(unknown)} topics could not be read, {unknown[0]} for example."
-        return Reading(UNDER_MIN_ISR, None, bound, words)
+        message = f"min.insync.replicas of {len(unknown)} topics could not be read, {unknown[0]} for example."
+        return Reading(UNDER_MIN_ISR, None, bound, message)
     under = sum(is_under_min_isr(len(item.isr), min_isr[topic.name]) for topic, item in _partitions(topics))
     return Reading(UNDER_MIN_ISR, under, bound)
 
@@ -94,8 +94,8 @@ def _lag(limit: LagLimit, found: int | Failure | None) -> Reading:
     name = _lag_name(limit)
     if isinstance(found, int):
         return Reading(name, found, limit.max_records)
-    words = "no broker answered." if found is None else message_of(found)
-    return Reading(name, None, limit.max_records, words)
+    message = "no broker answered." if found is None else message_of(found)
+    return Reading(name, None, limit.max_records, message)
 
 
 def _lag_name(limit: LagLimit) -> str:

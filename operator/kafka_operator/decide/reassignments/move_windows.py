@@ -47,17 +47,19 @@ def read_window(window: Window) -> OpenTimes | PlanProblem:
     except ScheduleError as error:
         return PlanProblem("InvalidWindow", f"A window of spec.windows is invalid. {error}")
     if isinstance(times, PeriodTimes):
-        words = (
+        message = (
             f"A window of spec.windows has the schedule {window.schedule!r}: only cron expressions have a time of day."
         )
-        return PlanProblem("InvalidWindow", words)
+        return PlanProblem("InvalidWindow", message)
     duration_s = read_duration_s(window.duration)
     if duration_s is None or not MIN_DURATION_S <= duration_s <= MAX_DURATION_S:
-        words = f"A window of spec.windows has the duration {window.duration!r}: write 1m to 744h, such as 6h or 1h30m."
-        return PlanProblem("InvalidWindow", words)
+        message = (
+            f"A window of spec.windows has the duration {window.duration!r}: write 1m to 744h, such as 6h or 1h30m."
+        )
+        return PlanProblem("InvalidWindow", message)
     if times.next_after(EPOCH) is None:
-        words = f"The schedule {window.schedule!r} of spec.windows has no time within fifty years, so its window never opens."
-        return PlanProblem("InvalidWindow", words)
+        message = f"The schedule {window.schedule!r} of spec.windows has no time within fifty years, so its window never opens."
+        return PlanProblem("InvalidWindow", message)
     return OpenTimes(times, timedelta(seconds=duration_s))
 
 

@@ -34,14 +34,14 @@ def finish(
     progress: Progress | None,
 ) -> Step:
     """Remove the throttle, then write the final status."""
-    step, left, words = remove_throttle(reassignment, view)
+    step, left, text = remove_throttle(reassignment, view)
     if step is not None:
         return step
     if progress is not None:
         progress = _final(progress, reassignment.status.progress)
     status = ended(reassignment, state, reason=reason, message=message, progress=progress, now=view.now)
     status = replace(status, handed_over=0, handing_over=0)
-    return written(reassignment, with_left(reassignment, status, left, words, view)) or Done()
+    return written(reassignment, with_left(reassignment, status, left, text, view)) or Done()
 
 
 def _final(progress: Progress, before: Progress | None) -> Progress:
@@ -56,11 +56,11 @@ def _final(progress: Progress, before: Progress | None) -> Progress:
 
 def clean_up(reassignment: Reassignment, view: ReassignmentView) -> Step:
     """Retry the removal of a throttle that was left at the end."""
-    step, left, words = remove_throttle(reassignment, view)
+    step, left, message = remove_throttle(reassignment, view)
     if step is not None:
         return step
     status = replace(reassignment.status, observed_generation=reassignment.metadata.generation)
-    return written(reassignment, with_left(reassignment, status, left, words, view)) or Retry(RETRY_LATER_S)
+    return written(reassignment, with_left(reassignment, status, left, message, view)) or Retry(RETRY_LATER_S)
 
 
 def remove_throttle(
@@ -135,11 +135,11 @@ def with_left(
     reassignment: Reassignment,
     status: ReassignmentStatus,
     left: ThrottleRecord | None,
-    words: str,
+    message: str,
     view: ReassignmentView,
 ) -> ReassignmentStatus:
     """Return a status with the rest of the throttle's record, and the condition that reports it."""
-    problem = None if left is None else (THROTTLE_LEFT, words)
+    problem = None if left is None else (THROTTLE_LEFT, message)
     shown = replace(status, throttle=left)
     return flagged(shown, THROTTLE_LEFT, problem, reassignment.metadata.generation, view.now)
 
@@ -147,5 +147,5 @@ def with_left(
 def _why(left: Iterable[object], view: ReassignmentView) -> str:
     names = sorted(map(str, left))
     failures = [*view.unaltered.values(), *view.throttle.brokers.values(), *view.throttle.topics.values()]
-    words = next((message_of(item) for item in failures if isinstance(item, Failure)), "")
-    return f"The throttle could not be removed from {listed(names)}, and will be retried: {words}"
+    message = next((message_of(item) for item in failures if isinstance(item, Failure)), "")
+    return f"The throttle could not be removed from {listed(names)}, and will be retried: {message}"

@@ -242,12 +242,12 @@ def _held_up_by_throttle(
         return None
     if view.measured is None or view.measured.growth is None:
         return Wait(poll_interval_s(partitions.total))
-    words = too_low(spec, _need(reassignment, view, partitions))
-    if words is None:
+    message = too_low(spec, _need(reassignment, view, partitions))
+    if message is None:
         return None
-    status = judged(reassignment, FALSE, THROTTLE_TOO_LOW, words, view.now)
+    status = judged(reassignment, FALSE, THROTTLE_TOO_LOW, message, view.now)
     generation = reassignment.metadata.generation
-    shown = flagged(status, THROTTLE_TOO_LOW, ("BelowTraffic", words), generation, view.now)
+    shown = flagged(status, THROTTLE_TOO_LOW, ("BelowTraffic", message), generation, view.now)
     shown = replace(released(shown, generation, view.now), guard=permission.guard)
     same = _already_reported(reassignment) and permission.guard == reassignment.status.guard
     return (None if same else written(reassignment, shown)) or Wait(poll_interval_s(partitions.total))

@@ -31,11 +31,11 @@ def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentV
         return cancellation or release_after_timeout(
             view.waited_s, _moves_go_on("A broker that moves replicas does not answer.")
         )
-    step, left, words = remove_throttle(reassignment, view)
+    step, left, message = remove_throttle(reassignment, view)
     if step is not None:
         return step
     if left is not None:
-        return release_after_timeout(view.waited_s, ResourceEvent(True, "ThrottleLeft", words))
+        return release_after_timeout(view.waited_s, ResourceEvent(True, "ThrottleLeft", message))
     if begun and isinstance(view.recorded, PlanProblem):
         return Release(_moves_go_on(view.recorded.message))
     return Release(CANCELLED if begun else None)

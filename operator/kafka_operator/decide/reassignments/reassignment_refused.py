@@ -34,15 +34,15 @@ def decide_refused(reassignment: Reassignment, view: ReassignmentView, refusal: 
     ):
         return clean_up(reassignment, view)
     running = _running(reassignment, view)
-    shown = judged(reassignment, FALSE, refusal.reason, _words(refusal), view.now, stalled=not running)
+    shown = judged(reassignment, FALSE, refusal.reason, _message(refusal), view.now, stalled=not running)
     if status.progress is not None:  # nothing is measured any more
         shown = replace(shown, progress=replace(status.progress, bytes_moved=None, bytes_total=None, eta_s=None))
     if running:
         return written(reassignment, shown) or Wait(poll_interval_s(running))
-    step, left, words = remove_throttle(reassignment, view)
+    step, left, message = remove_throttle(reassignment, view)
     if step is not None:
         return step
-    shown = with_left(reassignment, shown, left, words, view)
+    shown = with_left(reassignment, shown, left, message, view)
     return written(reassignment, shown) or (Done() if left is None else Retry(RETRY_LATER_S))
 
 
@@ -56,18 +56,18 @@ def decide_refused_unavailable(
         if not reassignment.status.begun and reassignment.status.throttle is None:
             return Release()
         return release_after_timeout(view.waited_s, _left(refusal), unavailable)
-    shown = judged(reassignment, FALSE, refusal.reason, _words(refusal), view.now)
+    shown = judged(reassignment, FALSE, refusal.reason, _message(refusal), view.now)
     return written(reassignment, shown) or Retry(RETRY_LATER_S)
 
 
 def _deleted(reassignment: Reassignment, view: ReassignmentView, refusal: Refusal) -> Step:
     if not reassignment.metadata.has_finalizer:
         return Done()
-    step, left, words = remove_throttle(reassignment, view)
+    step, left, message = remove_throttle(reassignment, view)
     if step is not None:
         return step
     if left is not None:
-        return release_after_timeout(view.waited_s, ResourceEvent(True, "ThrottleLeft", words))
+        return release_after_timeout(view.waited_s, ResourceEvent(True, "ThrottleLeft", message))
     return Release(_left(refusal) if _running(reassignment, view) else None)
 
 
@@ -81,7 +81,7 @@ def _running(reassignment: Reassignment, view: ReassignmentView) -> int:
     return sum(item.partition in view.moves for item in plan)
 
 
-def _words(refusal: Refusal) -> str:
+def _message(refusal: Refusal) -> str:
     return f"{refusal.message} No further move is started for this Reassignment."
 
 

@@ -72,7 +72,7 @@ def need_of(
 
 
 def too_low(spec: ThrottleSpec, need: Need | None) -> str | None:
-    """Return in words why a move would never end with this throttle, None where it does."""
+    """Return why a move would never end with this throttle, None where it does."""
     if need is None or spec.max_bytes_per_second >= need.bytes_per_second * HEADROOM:
         return None
     least = int(need.bytes_per_second * HEADROOM) + 1

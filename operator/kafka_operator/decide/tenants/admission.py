@@ -108,10 +108,10 @@ def judge_topic(topic: Topic, seen: KafkaTopic | None, refused: Mapping[str, Fai
     """Return the verdict on a Topic from the brokers' rejections; one that only observes only gets warnings."""
     failure = refused.get(topic.name)
     if failure is not None and not passes_by_itself(failure):
-        words = f"validation by the brokers failed: {message_of(failure)}"
+        message = f"validation by the brokers failed: {message_of(failure)}"
         if failure.code in REFUSED_CODES and not topic.observes:
-            return Answer(reason_of(failure), f"Topic {topic.key.name} is rejected: {words}")
-        return Answer(warnings=(f"{reason_of(failure)}: {words}",))
+            return Answer(reason_of(failure), f"Topic {topic.key.name} is rejected: {message}")
+        return Answer(warnings=(f"{reason_of(failure)}: {message}",))
     if failure is not None:
         return unchecked(message_of(failure))
     if seen is not None and len(seen.partitions) > topic.partitions:

@@ -27,7 +27,7 @@ def _seniority(topic: Topic) -> tuple[datetime, str]:
 
 
 def conflict_message(topic: str, owner: Key) -> str:
-    """Return the words for the one that lost."""
+    """Return the message for the Topic that lost."""
     return (
         f"Topic {owner.namespace}/{owner.name} is older and owns the Kafka topic {topic}. "
         "Delete one of the two; after the owner is deleted, this Topic takes over."

@@ -102,21 +102,21 @@ def _without_room(
             continue
         where = f"namespace {topic.key.namespace} on Cluster {cluster.ref}", f"spec.allowedNamespaces[{index}]"
         if more_topics and rule.max_topics is not None and len(current) + more_topics > rule.max_topics:
-            words = f"The quota of {rule.max_topics} topics of {where[0]} ({where[1]}.maxTopics) is exhausted."
+            message = f"The quota of {rule.max_topics} topics of {where[0]} ({where[1]}.maxTopics) is exhausted."
         elif rule.max_partitions is not None and partitions + more_partitions > rule.max_partitions:
-            words = (
+            message = (
                 f"The quota of {rule.max_partitions} partitions of {where[0]} ({where[1]}.maxPartitions) is exceeded: "
                 f"{partitions} are in use, {more_partitions} more are requested."
             )
         elif more_topics and room <= 0:
-            words = f"Cluster {cluster.ref} counts at most {MAX_COUNTED} topics of namespaces with a quota."
+            message = f"Cluster {cluster.ref} counts at most {MAX_COUNTED} topics of namespaces with a quota."
         else:
             current[topic.name] = topic.partitions
             partitions, room = partitions + more_partitions, room - more_topics
             continue
         refusals[topic.key] = Refusal(
             QUOTA_EXCEEDED,
-            f"{words} Older Topics take precedence, and a topic counts until it is deleted from Kafka.",
+            f"{message} Older Topics take precedence, and a topic counts until it is deleted from Kafka.",
         )
     return refusals
 

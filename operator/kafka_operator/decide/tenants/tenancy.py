@@ -25,7 +25,7 @@ INTERNAL = "__"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a Cluster does not do what a resource of another namespace wants: reason and words of its Ready condition."""
+    """Why a Cluster does not do what a resource of another namespace wants: reason and message of its Ready condition."""
 
     reason: str
     message: str

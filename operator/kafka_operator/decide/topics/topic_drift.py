@@ -51,7 +51,7 @@ def digest_of(drift: Sequence[Drift], seen: KafkaTopic) -> str:
 
 
 def drift_text(drift: Sequence[Drift]) -> str:
-    """Return the differences in words: "partitions 4 (declared 6), retention.ms not set (declared 1)"."""
+    """Return the differences as text: "partitions 4 (declared 6), retention.ms not set (declared 1)"."""
     return listed([_difference_text(item) for item in drift], MAX_NAMED)
 
 

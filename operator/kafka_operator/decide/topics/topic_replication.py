@@ -59,7 +59,7 @@ def decide_replication(
     if last is not None and last.status.state is not State.COMPLETED:
         message = (
             f"Reassignment {last.key.name} did not change the replication factor; its state is {last.status.state}: "
-            f"{_words(last)} Delete it, or edit this Topic, to retry."
+            f"{_message(last)} Delete it, or edit this Topic, to retry."
         )
         return _readiness(topic, seen, FAILED, message, last)
     if _was_raised_elsewhere(topic, seen):
@@ -132,7 +132,7 @@ def _readiness(topic: Topic, seen: KafkaTopic, reason: str, message: str, item: 
     change = ReplicationChange(
         target_replication_factor=_target(topic, item),
         state=(item.status.state or State.PENDING).value,
-        message=_words(item),
+        message=_message(item),
         percent=percent,
         reassignment=item.key.name,
     )
@@ -146,7 +146,7 @@ def _target(topic: Topic, item: Reassignment) -> int:
     return topic.replication_factor if factor is None else factor
 
 
-def _words(item: Reassignment) -> str:
+def _message(item: Reassignment) -> str:
     """Return the Reassignment's state; its message only after its end, since that changes with each partition."""
     ready = ready_of(item.status.conditions)
     if not _ended(item) or ready is None:

@@ -156,9 +156,7 @@ async def test_the_end_of_a_connection_that_a_broker_has_replaced_is_not_reporte
         ({"is_migrating_zk_broker": True}, ErrorCode.BROKER_ID_NOT_REGISTERED),
     ],
 )
-async def test_a_registration_that_cannot_be_is_refused(
-    active: Member, changed: dict[str, Any], error: ErrorCode
-) -> None:
+async def test_an_invalid_registration_is_refused(active: Member, changed: dict[str, Any], error: ErrorCode) -> None:
     """The registered broker keeps its place and its session."""
     epoch = await registered(active, 1)
     answer = await ask(active, ApiKey.BROKER_REGISTRATION, registration_of(1, **changed))

@@ -238,6 +238,6 @@ async def test_a_long_list_of_failures_is_summarised(
     term.server.put(ELECTIONS, elections(*(f"ghost-{partition}" for partition in range(5))))
     await settled()
 
-    words = "Requested preferred leader not elected"
-    assert [record.getMessage() for record in warnings(caplog)] == [words, words, f"{words}, and more"]
+    message = "Requested preferred leader not elected"
+    assert [record.getMessage() for record in warnings(caplog)] == [message, message, f"{message}, and more"]
     assert warnings(caplog)[-1].more == 3

@@ -77,7 +77,7 @@ def test_a_read_file_has_no_unused_names_of_the_quorum() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("values", "message"),
     [
         ({"process.roles": "broker,controller"}, "run the controller as a process of its own, `steward quorum`"),
         ({"controller.listener.names": ""}, "controller.listener.names must name the listener of the controllers"),
@@ -87,8 +87,8 @@ def test_a_read_file_has_no_unused_names_of_the_quorum() -> None:
         ({"listener.security.protocol.map": "CLIENT:PLAINTEXT"}, "no security protocol for the listener CONTROLLER"),
     ],
 )
-def test_a_wrong_value_is_named(values: dict[str, str], words: str) -> None:
+def test_a_wrong_value_is_named(values: dict[str, str], message: str) -> None:
     """The error has the setting, and what to do."""
     with pytest.raises(SettingError) as raised:
         read_options({**VALUES, **values}, 2)
-    assert words in str(raised.value)
+    assert message in str(raised.value)

@@ -41,7 +41,7 @@ def test_levels_that_the_broker_has_are_no_problem() -> None:
     assert feature_problem({"metadata.version": 30, "kraft.version": 1, "share.version": 0}) is None
 
 
-def test_the_words_name_each_feature_and_the_command_that_lowers_it() -> None:
+def test_the_message_names_each_feature_and_the_command_that_lowers_it() -> None:
     """Levels of a new cluster of Kafka 4.3."""
     actual = feature_problem({"metadata.version": 30, "group.version": 1, "share.version": 1})
 

@@ -47,7 +47,7 @@ def test_the_configs_of_a_topic_change_one_by_one() -> None:
     assert after.topics["orders"].configs == {"segment.bytes": "2000000", "cleanup.policy": "compact,delete"}
 
 
-def test_a_word_is_taken_from_a_list() -> None:
+def test_an_element_is_removed_from_a_list() -> None:
     """Where the topic has no value, from the default."""
     after, code, _ = altered([("cleanup.policy", "compact", AlterOperation.SUBTRACT)])
 

@@ -97,7 +97,7 @@ def test_partitions_may_be_assigned_to_this_broker() -> None:
         (new(assignments=[{"partition_index": 1, "broker_ids": [1]}]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ],
 )
-def test_a_topic_that_cannot_be_is_refused(topic: Mapping[str, Any], code: ErrorCode) -> None:
+def test_an_invalid_topic_is_refused(topic: Mapping[str, Any], code: ErrorCode) -> None:
     """The other topics of the request are created."""
     after, errors = created(topic, new("other"))
 

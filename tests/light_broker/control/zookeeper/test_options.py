@@ -60,7 +60,7 @@ def test_supported_inter_broker_versions(version: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "message"),
     [
         ({"inter.broker.protocol.version": "2.8"}, "supports 3.0 to 3.9"),
         ({"inter.broker.protocol.version": "4.0"}, "supports 3.0 to 3.9"),
@@ -79,9 +79,9 @@ def test_supported_inter_broker_versions(version: str) -> None:
         ({"zookeeper.session.timeout.ms": "1"}, "zookeeper.session.timeout.ms"),
     ],
 )
-def test_what_is_not_supported_is_refused(given: dict[str, str], words: str) -> None:
+def test_what_is_not_supported_is_refused(given: dict[str, str], message: str) -> None:
     """The message names the setting."""
-    with pytest.raises(SettingError, match=words):
+    with pytest.raises(SettingError, match=message):
         read_options({**CONNECT, **given})
 
 

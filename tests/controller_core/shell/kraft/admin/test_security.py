@@ -242,7 +242,7 @@ async def test_features_and_kraft_version_are_updated_together(cluster: Cluster)
         (KRAFT_VERSION, 1, 2, "Can't downgrade to a newer version."),
     ],
 )
-async def test_a_refused_feature_is_answered_with_kafkas_words(
+async def test_a_refused_feature_is_answered_with_kafkas_message(
     cluster: Cluster, feature: str, level: int, upgrade_type: int, reason: str
 ) -> None:
     """FeatureControlManager.updateFeature, Feature.featureFromName; the quorum is not asked."""
@@ -251,9 +251,9 @@ async def test_a_refused_feature_is_answered_with_kafkas_words(
 
     answer = await cluster.send(ApiKey.UPDATE_FEATURES, body)
 
-    words = f"Invalid update version {level} for feature {feature}. {reason}"
+    message = f"Invalid update version {level} for feature {feature}. {reason}"
     assert answer["error_code"] == ErrorCode.INVALID_UPDATE_VERSION
-    assert answer["error_message"].endswith(f" had an error: {words}")
+    assert answer["error_message"].endswith(f" had an error: {message}")
     assert cluster.kraft_version.calls == []
 
 
