@@ -14,13 +14,13 @@ from kafka_operator.decide.clusters.cluster_metrics import ClusterMetrics, read_
 from kafka_operator.decide.elections.election import Elect
 from kafka_operator.decide.kafka.observed import (
     NO_LEADER,
-    ClusterSeen,
     ConfigValue,
     Failure,
     KafkaPartition,
     KafkaTopic,
     Move,
-    QuorumSeen,
+    ObservedCluster,
+    ObservedQuorum,
 )
 from kafka_operator.decide.kafka.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
@@ -69,7 +69,7 @@ class FakeKafka(FakeBrokers):
         self.broker_ids = tuple(broker_ids)
         self.cluster_id = "fake-cluster"
         self.controller_id = 1
-        self.quorum: QuorumSeen = None
+        self.quorum: ObservedQuorum = None
         self.features: dict[str, int] = {}
         """Finalized features; with metadata.version the cluster is one in KRaft mode."""
         self.reachable = True
@@ -94,9 +94,10 @@ class FakeKafka(FakeBrokers):
         """So many of the next calls have their effect and give no answer."""
         self._ids = itertools.count(1)
 
-    async def describe_cluster(self) -> ClusterSeen:
+    async def describe_cluster(self) -> ObservedCluster:
         return await self._call(
-            "describe_cluster", lambda: ClusterSeen(self.cluster_id, self.controller_id, self.broker_ids, self.quorum)
+            "describe_cluster",
+            lambda: ObservedCluster(self.cluster_id, self.controller_id, self.broker_ids, self.quorum),
         )
 
     async def describe_topics(self, names: Sequence[str]) -> Mapping[str, KafkaTopic | Failure]:

@@ -188,7 +188,7 @@ def with_replicas(seen: KafkaTopic, index: int, replicas: tuple[int, ...]) -> Ka
 
 def topic_view(seen: KafkaTopic | None = None, **fields: Any) -> TopicView:
     """What a decision on a Topic sees, now."""
-    return TopicView(now=NOW, seen=seen, **fields)
+    return TopicView(now=NOW, observed=seen, **fields)
 
 
 def view(*topics: KafkaTopic, **fields: Any) -> ReassignmentView:

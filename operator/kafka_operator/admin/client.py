@@ -40,7 +40,7 @@ from kafka_operator.decide.elections.election import Elect
 from kafka_operator.decide.kafka.kafka_errors import NO_REASSIGNMENT_IN_PROGRESS
 from kafka_operator.decide.kafka.layout import BrokerDisks, BrokerSizes, Layout
 from kafka_operator.decide.kafka.log_dirs import BrokerLogDirs
-from kafka_operator.decide.kafka.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
+from kafka_operator.decide.kafka.observed import ConfigValue, Failure, KafkaTopic, Moves, ObservedCluster
 from kafka_operator.decide.kafka.replica_dirs import BrokerReplicaDirs, Targets
 from kafka_operator.decide.kafka.replica_health import ReplicaHealth
 from kafka_operator.decide.reassignments.reassignment_steps import AlterBroker
@@ -89,15 +89,17 @@ class KafkaAdmin:
         self._metrics = metrics
         self._controllers_only: dict[int, bool] = {}
 
-    async def describe_cluster(self) -> ClusterSeen:
+    async def describe_cluster(self) -> ObservedCluster:
         """Return the cluster's id, controller and brokers; a dedicated controller is not counted as a broker."""
 
-        async def work(connection: Connection) -> ClusterSeen:
+        async def work(connection: Connection) -> ObservedCluster:
             found = await connection.cluster()
             nodes = [broker.node_id for broker in found.brokers]
             broker_ids = await only_brokers(connection, found.controller_id, nodes, self._controllers_only)
             quorum = await query_quorum(connection)
-            return ClusterSeen(found.cluster_id or "", controller_of(found.controller_id, quorum), broker_ids, quorum)
+            return ObservedCluster(
+                found.cluster_id or "", controller_of(found.controller_id, quorum), broker_ids, quorum
+            )
 
         return await self._call("describe_cluster", work)
 

@@ -12,7 +12,7 @@ from kafka_operator.decide.clusters.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.elections.election import Elect
 from kafka_operator.decide.kafka.layout import BrokerDisks, BrokerSizes, Layout
 from kafka_operator.decide.kafka.log_dirs import BrokerLogDirs
-from kafka_operator.decide.kafka.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
+from kafka_operator.decide.kafka.observed import ConfigValue, Failure, KafkaTopic, Moves, ObservedCluster
 from kafka_operator.decide.kafka.replica_dirs import BrokerReplicaDirs, Targets
 from kafka_operator.decide.kafka.replica_health import ReplicaHealth
 from kafka_operator.decide.reassignments.reassignment_steps import AlterBroker
@@ -97,7 +97,7 @@ class AdminReads(Protocol):
 class Admin(AdminReads, Protocol):
     """One cluster, over its Admin protocol; every call may raise AdminError."""
 
-    async def describe_cluster(self) -> ClusterSeen:
+    async def describe_cluster(self) -> ObservedCluster:
         """Return the cluster's id, controller and brokers."""
         ...
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from kafka_operator.admin.connection import Connection
 from kafka_operator.admin.requests import Request
 from kafka_operator.decide.clusters.cluster_metrics import METADATA_VERSION
-from kafka_operator.decide.kafka.observed import UNKNOWN_MS, Quorum, QuorumNode, QuorumSeen, Unavailable
+from kafka_operator.decide.kafka.observed import UNKNOWN_MS, ObservedQuorum, Quorum, QuorumNode, Unavailable
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -43,7 +43,7 @@ NOT_SERVED = Unavailable(
 )
 
 
-async def query_quorum(connection: Connection) -> QuorumSeen:
+async def query_quorum(connection: Connection) -> ObservedQuorum:
     """Query the quorum from any broker, which forwards the request to the leader."""
     try:
         return quorum_of(await connection.to_any(REQUEST))
@@ -72,7 +72,7 @@ def quorum_of(response: Body) -> Quorum | Unavailable:
     )
 
 
-def controller_of(metadata_controller_id: int, quorum: QuorumSeen) -> int:
+def controller_of(metadata_controller_id: int, quorum: ObservedQuorum) -> int:
     """Return the controller's id, in ZooKeeper mode that of Metadata; -1 if there is none at the moment, or if it is not visible."""
     if quorum is None:
         return metadata_controller_id

@@ -157,8 +157,8 @@ class Admission:
             snapshot = await query_topics(admin, [topic])
             if topic.name in snapshot.failures:
                 return unchecked(snapshot.failures[topic.name].message)
-            seen = snapshot.topics.get(topic.name)
-            return judge_topic(topic, seen, await _refusals(admin, topic, seen))
+            observed = snapshot.topics.get(topic.name)
+            return judge_topic(topic, observed, await _refusals(admin, topic, observed))
 
         return await self._connections.use(cluster.ref, ask)
 
@@ -180,10 +180,10 @@ class Admission:
         return await self._connections.use(cluster.ref, ask)
 
 
-async def _refusals(admin: Admin, topic: Topic, seen: KafkaTopic | None) -> dict[str, Failure]:
+async def _refusals(admin: Admin, topic: Topic, observed: KafkaTopic | None) -> dict[str, Failure]:
     """Validate all changes to the Kafka topic with the brokers (validateOnly); return their rejections."""
     refused: dict[str, Failure] = {}
-    for action in desired_actions(topic, seen):
+    for action in desired_actions(topic, observed):
         if isinstance(action, CreateTopic):
             refused.update(await admin.create_topics([action], validate_only=True))
         elif isinstance(action, GrowTopic):

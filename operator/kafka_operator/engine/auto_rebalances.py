@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Seen:
+class _Observed:
     """State of one cluster kept in memory between reconciliations. Its loss at a restart only causes a short delay."""
 
     alive: frozenset[int]
@@ -80,7 +80,7 @@ class AutoRebalances:
         self._now = now
         self._clock = clock
         self._loaded = loaded
-        self._seen: dict[ClusterRef, _Seen] = {}
+        self._observed: dict[ClusterRef, _Observed] = {}
 
     async def reconcile(self, ref: ClusterRef) -> Outcome:
         """Reconcile the automatic rebalance of a Cluster once."""
@@ -88,7 +88,7 @@ class AutoRebalances:
         for _ in range(MAX_ROUNDS):
             cluster = self._cache.cluster(ref)
             if cluster is None or cluster.metadata.deleted is not None or not cluster.metadata.has_finalizer:
-                self._seen.pop(ref, None)
+                self._observed.pop(ref, None)
                 return Done()
             ready = ready_of(cluster.status.conditions)
             if cluster.auto_rebalance is None and cluster.status.auto_rebalance is None:
@@ -97,21 +97,21 @@ class AutoRebalances:
                 return Wait(LOADING_POLL_S)
             if ready is None or ready.status != TRUE:
                 return Wait(POLL_INTERVAL_S)
-            seen = self._remembered(cluster)
-            step = decide_rebalance(cluster, self._view(cluster, seen, spread))
+            observed = self._remembered(cluster)
+            step = decide_rebalance(cluster, self._view(cluster, observed, spread))
             if isinstance(step, Done | Wait):
                 return step
             if isinstance(step, ReadHolders | Measure):
                 try:
-                    spread = await self._read(cluster, seen, step) or spread
+                    spread = await self._read(cluster, observed, step) or spread
                 except ClusterUnavailableError as error:
                     log.info("Failed to read cluster", extra={"cluster": str(ref), "error": str(error)})
                     return Wait(POLL_INTERVAL_S)
-                if isinstance(step, ReadHolders) and seen.holders is None:
+                if isinstance(step, ReadHolders) and observed.holders is None:
                     return Wait(POLL_INTERVAL_S)
                 continue
             outcome = await self._carry_out(cluster, step)
-            seen.holders = None  # the next decision needs a newer read
+            observed.holders = None  # the next decision needs a newer read
             if outcome is not None:
                 return outcome
         return Wait(POLL_INTERVAL_S)
@@ -128,27 +128,27 @@ class AutoRebalances:
         )
         return await self._owned.carry_out(cluster, step)
 
-    def _remembered(self, cluster: Cluster) -> _Seen:
+    def _remembered(self, cluster: Cluster) -> _Observed:
         now_s, alive = self._clock(), frozenset(cluster.status.broker_ids or ())
-        seen = self._seen.get(cluster.ref)
-        if seen is None:
-            seen = self._seen[cluster.ref] = _Seen(alive, now_s)
-        elif seen.alive != alive:
-            seen.alive, seen.since_s, seen.holders = alive, now_s, None
+        observed = self._observed.get(cluster.ref)
+        if observed is None:
+            observed = self._observed[cluster.ref] = _Observed(alive, now_s)
+        elif observed.alive != alive:
+            observed.alive, observed.since_s, observed.holders = alive, now_s, None
         record = cluster.status.auto_rebalance
         offline = set(() if record is None else record.brokers) - alive
-        seen.offline_since_s = {broker: seen.offline_since_s.get(broker, now_s) for broker in offline}
-        return seen
+        observed.offline_since_s = {broker: observed.offline_since_s.get(broker, now_s) for broker in offline}
+        return observed
 
-    def _view(self, cluster: Cluster, seen: _Seen, spread: Spread | None) -> RebalanceView:
+    def _view(self, cluster: Cluster, observed: _Observed, spread: Spread | None) -> RebalanceView:
         now_s = self._clock()
         current = CurrentState(
-            alive=seen.alive,
-            settled=now_s - seen.since_s >= SETTLE_S,
-            offline_s={broker: now_s - since_s for broker, since_s in seen.offline_since_s.items()},
-            holders=seen.holders,
+            alive=observed.alive,
+            settled=now_s - observed.since_s >= SETTLE_S,
+            offline_s={broker: now_s - since_s for broker, since_s in observed.offline_since_s.items()},
+            holders=observed.holders,
             spread=spread,
-            can_measure=spread is None and now_s >= seen.measure_s,
+            can_measure=spread is None and now_s >= observed.measure_s,
         )
         found = [item for item in self._tenants.moves(cluster.ref) if self._is_in_the_way(cluster, item)]
         own = {item.key.name: item for item in found if item.key.namespace == cluster.key.namespace}
@@ -164,12 +164,12 @@ class AutoRebalances:
         moves = item.status.begun and not self._tenants.yields(item, cluster.ref)
         return moves and self._tenants.refusal_of_move(item) is None
 
-    async def _read(self, cluster: Cluster, seen: _Seen, step: ReadHolders | Measure) -> Spread | None:
+    async def _read(self, cluster: Cluster, observed: _Observed, step: ReadHolders | Measure) -> Spread | None:
         """Read the cluster if the interval since the last read has passed. Holders of replicas are cached until the next change."""
         spec, ref = cluster.auto_rebalance, cluster.ref
         assert spec is not None, ref
         began_s = self._clock()
-        if isinstance(step, ReadHolders) and began_s < seen.layout_s:
+        if isinstance(step, ReadHolders) and began_s < observed.layout_s:
             return None
 
         async def read(admin: Admin) -> tuple[Layout, Spread | None]:
@@ -180,8 +180,8 @@ class AutoRebalances:
 
         layout, spread = await self._connections.use(ref, read)
         took_s = self._clock() - began_s
-        seen.holders = holders_of(layout, spec.excluded_topics)
-        seen.layout_s = self._clock() + cluster_metrics_pause_s(took_s) - POLL_INTERVAL_S
+        observed.holders = holders_of(layout, spec.excluded_topics)
+        observed.layout_s = self._clock() + cluster_metrics_pause_s(took_s) - POLL_INTERVAL_S
         if spread is not None:
-            seen.measure_s = self._clock() + max(MEASURE_EVERY_S, cluster_metrics_pause_s(took_s))
+            observed.measure_s = self._clock() + max(MEASURE_EVERY_S, cluster_metrics_pause_s(took_s))
         return spread

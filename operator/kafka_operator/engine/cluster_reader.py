@@ -14,7 +14,7 @@ from kafka_operator.decide.clusters.cluster import (
 )
 from kafka_operator.decide.clusters.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.kafka.log_dirs import LOG_DIRS_EVERY_S, MAX_BROKERS, BrokerLogDirs
-from kafka_operator.decide.kafka.observed import ClusterSeen, Unavailable
+from kafka_operator.decide.kafka.observed import ObservedCluster, Unavailable
 from kafka_operator.engine.connection_pool import ClusterUnavailableError, ConnectionPool
 from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.cluster_ref import ClusterRef
@@ -48,18 +48,18 @@ class ClusterReader:
     async def read(self, ref: ClusterRef) -> ClusterSnapshot | Unavailable:
         """Read the state of a cluster."""
         try:
-            seen = await self._connections.use(ref, lambda admin: admin.describe_cluster())
+            observed = await self._connections.use(ref, lambda admin: admin.describe_cluster())
         except ClusterUnavailableError as error:
             self._due.pop(ref, None)  # everything is read again when it is back
             return error.unavailable
         due = self._due.get(ref)
-        if due is None or due.cluster_id != seen.cluster_id:
-            due = self._due[ref] = _Due(seen.cluster_id)
-        found = ClusterSnapshot(seen)
+        if due is None or due.cluster_id != observed.cluster_id:
+            due = self._due[ref] = _Due(observed.cluster_id)
+        found = ClusterSnapshot(observed)
         try:
-            found = replace(found, cluster_metrics=await self._cluster_metrics(ref, due, seen))
-            found = replace(found, versions=await self._versions(ref, due, seen))
-            return replace(found, log_dirs=await self._log_dirs(ref, due, seen))
+            found = replace(found, cluster_metrics=await self._cluster_metrics(ref, due, observed))
+            found = replace(found, versions=await self._versions(ref, due, observed))
+            return replace(found, log_dirs=await self._log_dirs(ref, due, observed))
         except ClusterUnavailableError as error:
             log.info("Failed to read the state of a cluster", extra={"cluster": str(ref), "error": str(error)})
             return found  # what was read before the failure is due again only after its interval
@@ -68,10 +68,10 @@ class ClusterReader:
         """Remove the state of a deleted Cluster."""
         self._due.pop(ref, None)
 
-    async def _cluster_metrics(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> ClusterMetrics | None:
+    async def _cluster_metrics(self, ref: ClusterRef, due: _Due, observed: ObservedCluster) -> ClusterMetrics | None:
         """Count all partitions when due, and at once when brokers have joined or left."""
         began_s = self._clock()
-        changed = due.counted is not None and due.counted != seen.broker_ids
+        changed = due.counted is not None and due.counted != observed.broker_ids
         if began_s < (due.earliest_cluster_metrics_s if changed else due.cluster_metrics_s):
             return None
         cluster_metrics = await self._connections.use(ref, lambda admin: admin.describe_cluster_metrics())
@@ -81,20 +81,20 @@ class ClusterReader:
         due.cluster_metrics_s = (
             due.earliest_cluster_metrics_s if changed else ended_s + cluster_metrics_pause_s(ended_s - began_s)
         )
-        due.counted = seen.broker_ids
+        due.counted = observed.broker_ids
         return cluster_metrics
 
-    async def _versions(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> Versions | None:
-        if self._clock() < due.versions_s and due.asked == seen.broker_ids:
+    async def _versions(self, ref: ClusterRef, due: _Due, observed: ObservedCluster) -> Versions | None:
+        if self._clock() < due.versions_s and due.asked == observed.broker_ids:
             return None
-        versions = await self._connections.use(ref, lambda admin: admin.describe_versions(seen.broker_ids))
-        due.versions_s, due.asked = self._clock() + VERSIONS_EVERY_S, seen.broker_ids
+        versions = await self._connections.use(ref, lambda admin: admin.describe_versions(observed.broker_ids))
+        due.versions_s, due.asked = self._clock() + VERSIONS_EVERY_S, observed.broker_ids
         return versions
 
-    async def _log_dirs(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> BrokerLogDirs | None:
+    async def _log_dirs(self, ref: ClusterRef, due: _Due, observed: ObservedCluster) -> BrokerLogDirs | None:
         if self._clock() < due.log_dirs_s:
             return None
-        brokers = seen.broker_ids[:MAX_BROKERS]
+        brokers = observed.broker_ids[:MAX_BROKERS]
         found = await self._connections.use(ref, lambda admin: admin.describe_log_dir_states(brokers))
         due.log_dirs_s = self._clock() + LOG_DIRS_EVERY_S
         return found

@@ -55,7 +55,7 @@ class Cordons:
 
     async def reconcile(self, ref: ClusterRef, leaving: Leaving = NONE_LEAVING) -> Outcome:
         """Reconcile the cordons of a Cluster once; one that is being deleted ends all of its own."""
-        seen: dict[int, str | Failure | None] = {}
+        observed: dict[int, str | Failure | None] = {}
         refused: dict[int, Failure] = {}
         for _ in range(MAX_ROUNDS):
             cluster = self._cache.cluster(ref)
@@ -64,7 +64,7 @@ class Cordons:
             ready = ready_of(cluster.status.conditions)
             if cluster.metadata.deleted is None and (ready is None or ready.status != TRUE):
                 return Done()
-            step = decide_cordons(cluster, self._view(cluster, leaving, seen, refused))
+            step = decide_cordons(cluster, self._view(cluster, leaving, observed, refused))
             if isinstance(step, Wait | Done):
                 return step
             if isinstance(step, WriteStatus):
@@ -74,12 +74,14 @@ class Cordons:
                 continue
             try:
                 if isinstance(step, ReadCordons):
-                    seen |= await self._read(ref, step.broker_ids)
+                    observed |= await self._read(ref, step.broker_ids)
                     continue
                 brokers = [change.broker_id for change in step.changes]
                 log.info("Changing cordons of brokers", extra={"resource": str(cluster.key), "brokers": brokers})
                 refused |= await self._alter(ref, step.changes)
-                seen = {broker: value for broker, value in seen.items() if broker in refused or broker not in brokers}
+                observed = {
+                    broker: value for broker, value in observed.items() if broker in refused or broker not in brokers
+                }
             except ClusterUnavailableError as error:
                 log.info("Failed to read or change cordons", extra={"cluster": str(ref), "error": str(error)})
                 return Wait(POLL_INTERVAL_S)
@@ -89,7 +91,7 @@ class Cordons:
         self,
         cluster: Cluster,
         leaving: Leaving,
-        seen: Mapping[int, str | Failure | None],
+        observed: Mapping[int, str | Failure | None],
         refused: Mapping[int, Failure],
     ) -> CordonView:
         # Read only where the cluster has cordons: it may have ten thousand Topics, too.
@@ -102,7 +104,7 @@ class Cordons:
             self._now(),
             frozenset(cluster.status.broker_ids or ()),
             wanted_cordons(cluster, own, leaving),
-            seen,
+            observed,
             refused,
             self._others(cluster),
         )

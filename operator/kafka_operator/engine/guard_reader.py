@@ -73,12 +73,12 @@ class GuardReader:
             memory.min_isr, memory.min_isr_s = before.min_isr, before.min_isr_s
         readings: tuple[Reading, ...] = ()
         if (guard.max_under_min_isr, guard.max_offline, guard.max_isr_shrinks_per_minute) != (None, None, None):
-            seen = (await admin.describe_layout(None if own else sorted(topics))).topics
+            observed = (await admin.describe_layout(None if own else sorted(topics))).topics
             if guard.max_under_min_isr is not None:
-                await self._read_min_isr(admin, memory, seen, now_s)
+                await self._read_min_isr(admin, memory, observed, now_s)
             if guard.max_isr_shrinks_per_minute is not None:
-                memory.shrinks = counted_shrinks(None if before is None else before.shrinks, seen, now_s)
-            readings = partition_readings(guard, seen, memory.min_isr, memory.shrinks)
+                memory.shrinks = counted_shrinks(None if before is None else before.shrinks, observed, now_s)
+            readings = partition_readings(guard, observed, memory.min_isr, memory.shrinks)
         if not own:
             message = (
                 f"it is only read in namespace {item.cluster.namespace}, that of the Cluster: remove it from the guard."
@@ -94,10 +94,12 @@ class GuardReader:
         """Remove the readings."""
         self._memories.pop(key, None)
 
-    async def _read_min_isr(self, admin: Admin, memory: _Memory, seen: Mapping[str, KafkaTopic], now_s: float) -> None:
+    async def _read_min_isr(
+        self, admin: Admin, memory: _Memory, observed: Mapping[str, KafkaTopic], now_s: float
+    ) -> None:
         if now_s - memory.min_isr_s >= MIN_ISR_EVERY_S:
             memory.min_isr, memory.min_isr_s = {}, now_s
-        unknown = sorted(seen.keys() - memory.min_isr.keys())
+        unknown = sorted(observed.keys() - memory.min_isr.keys())
         if unknown:
             memory.min_isr = {**memory.min_isr, **await admin.describe_min_isr(unknown)}
 

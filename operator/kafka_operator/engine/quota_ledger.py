@@ -55,7 +55,9 @@ class QuotaLedger:
         cluster = self._cache.cluster(ref)
         return cluster is not None and (cluster.has_quotas or bool(cluster.status.counted_topics))
 
-    async def note(self, ref: ClusterRef, steps: Sequence[tuple[Topic, Step]], seen: Mapping[str, KafkaTopic]) -> bool:
+    async def note(
+        self, ref: ClusterRef, steps: Sequence[tuple[Topic, Step]], observed: Mapping[str, KafkaTopic]
+    ) -> bool:
         """Record what these steps create, grow or adopt before they are carried out; return whether it was recorded.
 
         `steps` are those of Topics that own their Kafka topics and have the right, and of Topics whose Kafka topics are gone.
@@ -65,7 +67,7 @@ class QuotaLedger:
         held: dict[str, tuple[str, int]] = {}
         gone: set[str] = set()
         for topic, step in steps:
-            found = seen.get(topic.name)
+            found = observed.get(topic.name)
             partitions = _counts(cluster, topic, step, found)
             if partitions:
                 held[topic.name] = (topic.key.namespace, partitions)
@@ -116,18 +118,18 @@ class QuotaLedger:
         return [item for item in self._cache.dependents(ref) if isinstance(item, Topic)]
 
 
-def _counts(cluster: Cluster, topic: Topic, step: Step, seen: KafkaTopic | None) -> int:
+def _counts(cluster: Cluster, topic: Topic, step: Step, observed: KafkaTopic | None) -> int:
     """Return the partitions that a Topic's Kafka topic counts for after a step; 0 if the Topic is not known to own it."""
     if topic.metadata.deleted is not None:
         return 0
     if topic.observes:
         known = _is_noted(cluster, topic) or topic.metadata.annotation(ORIGIN) is not None
-        return len(seen.partitions) if seen is not None and known else 0
+        return len(observed.partitions) if observed is not None and known else 0
     creates = isinstance(step, Apply) and any(isinstance(action, CreateTopic) for action in step.actions)
-    if seen is None:
+    if observed is None:
         return topic.partitions if creates else 0
-    if is_ours(topic, seen) or (isinstance(step, Claim) and step.origin is not None):
-        return max(len(seen.partitions), topic.partitions)
+    if is_ours(topic, observed) or (isinstance(step, Claim) and step.origin is not None):
+        return max(len(observed.partitions), topic.partitions)
     return 0
 
 

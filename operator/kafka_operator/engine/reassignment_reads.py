@@ -12,7 +12,7 @@ from kafka_operator.decide.plans.desired_plan import Material
 from kafka_operator.decide.plans.plan import PlanProblem
 from kafka_operator.decide.plans.plan_document import Document
 from kafka_operator.decide.reassignments.reassignment_steps import AlterThrottle, ReadThrottle
-from kafka_operator.decide.reassignments.throttle import LISTS, LOG_DIRS_RATE, RATES, ThrottleSeen, Values
+from kafka_operator.decide.reassignments.throttle import LISTS, LOG_DIRS_RATE, RATES, ObservedThrottle, Values
 from kafka_operator.resources.reassignment import Partition, Reassignment
 
 MAX_NAMED_PARTITIONS = 2_000
@@ -56,7 +56,7 @@ class PartitionReader:
 
     async def read(self, admin: Admin, topics: frozenset[str], changed: Collection[str] = ()) -> PartitionSnapshot:
         """Read the state; `changed` are topics that have just been changed."""
-        seen = await admin.describe_cluster()
+        observed = await admin.describe_cluster()
         moves = await admin.list_reassignments()
         moving = frozenset(partition.topic for partition in moves)
         kept, now_s = self._kept, self._clock()
@@ -68,7 +68,7 @@ class PartitionReader:
         answers = await admin.describe_topics(sorted(names))
         found = {name: topic for name, topic in answers.items() if isinstance(topic, KafkaTopic)}
         self._kept = _Kept({**before, **found}, moving, full_s)
-        return PartitionSnapshot(seen.cluster_id, seen.broker_ids, moves, self._kept.topics)
+        return PartitionSnapshot(observed.cluster_id, observed.broker_ids, moves, self._kept.topics)
 
     def record(self, topics: Mapping[str, KafkaTopic]) -> None:
         """Store topics that were read for a plan, so that the poll after its first moves need not read all of them."""
@@ -105,7 +105,7 @@ async def query_sizes(admin: Admin, brokers: Collection[int], partitions: Collec
     return sizes_of(await admin.describe_log_dirs(sorted(brokers), named))
 
 
-async def query_throttle(admin: Admin, step: ReadThrottle, before: ThrottleSeen) -> ThrottleSeen:
+async def query_throttle(admin: Admin, step: ReadThrottle, before: ObservedThrottle) -> ObservedThrottle:
     """Read throttles of brokers and topics, in addition to those read before."""
     brokers = dict(before.brokers)
     if step.broker_ids:
@@ -120,7 +120,7 @@ async def query_throttle(admin: Admin, step: ReadThrottle, before: ThrottleSeen)
                 if isinstance(answer, Failure)
                 else {key: found.value for key, found in answer.items() if found.value is not None}
             )
-    return ThrottleSeen(brokers, topics)
+    return ObservedThrottle(brokers, topics)
 
 
 async def alter_throttle(admin: Admin, step: AlterThrottle) -> Mapping[object, Failure]:

@@ -35,7 +35,7 @@ from kafka_operator.decide.reassignments.reassignment_steps import (
     ThrottleInForce,
 )
 from kafka_operator.decide.reassignments.reassignment_view import ReassignmentView, Step
-from kafka_operator.decide.reassignments.throttle import ThrottleSeen
+from kafka_operator.decide.reassignments.throttle import ObservedThrottle
 from kafka_operator.decide.steps import MoveLogDirs, Submit
 from kafka_operator.decide.tenants.tenancy import NOT_ALLOWED, Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.engine.cache import Cache
@@ -237,12 +237,12 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             self._in_force[item.key] = step.seen_as
             return view
         if isinstance(step, ReadThrottle):
-            seen = await self._use(batch, lambda admin: query_throttle(admin, step, view.throttle))
-            return view if seen is None else replace(view, throttle=seen)
+            observed = await self._use(batch, lambda admin: query_throttle(admin, step, view.throttle))
+            return view if observed is None else replace(view, throttle=observed)
         if isinstance(step, AlterThrottle):
             self._in_force.pop(item.key, None)
             refused = await self._use(batch, lambda admin: alter_throttle(admin, step))
-            return replace(view, altered=True, unaltered=refused or {}, throttle=ThrottleSeen())
+            return replace(view, altered=True, unaltered=refused or {}, throttle=ObservedThrottle())
         if isinstance(step, MoveLogDirs):
             rejected = await self._use(batch, lambda admin: admin.move_log_dirs(step.targets))
             batch.dirs.pop(item.key, None)

@@ -24,41 +24,41 @@ async def query_topics(admin: Admin, topics: Sequence[Topic]) -> TopicSnapshot:
     """Read all of them at once: Metadata, then DescribeConfigs for managed settings, then moves if they matter."""
     answers = await admin.describe_topics(sorted({topic.name for topic in topics}))
     failures = {name: answer for name, answer in answers.items() if isinstance(answer, Failure)}
-    seen = {name: answer for name, answer in answers.items() if isinstance(answer, KafkaTopic)}
+    observed = {name: answer for name, answer in answers.items() if isinstance(answer, KafkaTopic)}
     wanted: dict[str, frozenset[str]] = {}
     for topic in topics:
         keys = frozenset(dict(topic.config)) | topic.managed_config
-        if topic.name in seen and keys and topic.metadata.deleted is None:
+        if topic.name in observed and keys and topic.metadata.deleted is None:
             wanted[topic.name] = wanted.get(topic.name, frozenset()) | keys
     for name, config in (await admin.describe_configs(wanted)).items():
         if not isinstance(config, Failure):
-            seen[name] = replace(seen[name], config=config)
+            observed[name] = replace(observed[name], config=config)
         elif config.code == UNKNOWN_TOPIC_OR_PARTITION:
-            del seen[name]  # it was deleted between the two calls
+            del observed[name]  # it was deleted between the two calls
         else:
             failures[name] = config
-    if any(_moves_matter(topic, seen.get(topic.name)) for topic in topics):
+    if any(_moves_matter(topic, observed.get(topic.name)) for topic in topics):
         moves = await admin.list_reassignments()
-        seen = {name: _with_targets(topic, moves) for name, topic in seen.items()}
-        differing = sorted({topic.name for topic in topics if _has_other_factor(topic, seen.get(topic.name))})
+        observed = {name: _with_targets(topic, moves) for name, topic in observed.items()}
+        differing = sorted({topic.name for topic in topics if _has_other_factor(topic, observed.get(topic.name))})
         for name, answer in (await admin.describe_topics(differing)).items():
             if isinstance(answer, KafkaTopic):
-                seen[name] = _without_ended_moves(seen[name], answer, moves)
-    return TopicSnapshot(seen, failures)
+                observed[name] = _without_ended_moves(observed[name], answer, moves)
+    return TopicSnapshot(observed, failures)
 
 
-def _moves_matter(topic: Topic, seen: KafkaTopic | None) -> bool:
+def _moves_matter(topic: Topic, observed: KafkaTopic | None) -> bool:
     """Return whether a move affects the decision: it explains a different replication factor, and delays a deletion."""
-    if seen is None:
+    if observed is None:
         return False
     if topic.metadata.deleted is not None:
         return topic.metadata.has_finalizer and not topic.retain
-    return _has_other_factor(topic, seen)
+    return _has_other_factor(topic, observed)
 
 
-def _has_other_factor(topic: Topic, seen: KafkaTopic | None) -> bool:
-    return seen is not None and any(
-        len(partition.replicas) != topic.replication_factor for partition in seen.partitions
+def _has_other_factor(topic: Topic, observed: KafkaTopic | None) -> bool:
+    return observed is not None and any(
+        len(partition.replicas) != topic.replication_factor for partition in observed.partitions
     )
 
 

@@ -47,7 +47,7 @@ class Batch:
     reassignments: Mapping[str, Mapping[str, Reassignment]]
     """By namespace and name."""
     refusals: Mapping[Key, Refusal] = field(default_factory=dict)
-    seen: Mapping[str, KafkaTopic] | None = None
+    observed: Mapping[str, KafkaTopic] | None = None
     """None: read before the next decision."""
     unavailable: Unavailable | None = None
     pruned: bool = False
@@ -135,14 +135,14 @@ class TopicReconciler:
 
     async def _read(self, batch: Batch, topics: Sequence[Topic]) -> None:
         wanted = [topic for topic in topics if topic.key not in batch.refusals or topic.metadata.deleted is not None]
-        if batch.seen is not None or batch.unavailable is not None or not wanted:
+        if batch.observed is not None or batch.unavailable is not None or not wanted:
             return
         try:
             snapshot = await self._connections.use(batch.ref, lambda admin: query_topics(admin, wanted))
         except ClusterUnavailableError as error:
             batch.unavailable = error.unavailable
             return
-        batch.seen = snapshot.topics
+        batch.observed = snapshot.topics
         batch.failures = {**snapshot.failures, **batch.failures}
 
     def _decide(self, topic: Topic, batch: Batch) -> Step:
@@ -158,13 +158,13 @@ class TopicReconciler:
             if deleted:
                 return decide_topic_deletion_unavailable(topic, batch.unavailable, waited_s)
             return decide_topic_unavailable(topic, batch.unavailable, self._now(), waited_s)
-        assert batch.seen is not None, batch.ref
+        assert batch.observed is not None, batch.ref
         view = TopicView(
             now=self._now(),
             waited_s=waited_s,
             refusal=refusal,
             owner=self._other_owner(topic),
-            seen=batch.seen.get(topic.name),
+            observed=batch.observed.get(topic.name),
             applied=topic.key in batch.applied,
             failure=batch.asked.get(topic.key) or batch.failures.get(topic.name),
             reassignments=batch.reassignments.get(topic.key.namespace, {}),
@@ -202,14 +202,14 @@ class TopicReconciler:
 
     async def _noted(self, batch: Batch, steps: Sequence[tuple[Topic, Step]]) -> Sequence[tuple[Topic, Step]]:
         """Record what counts for quotas; return the steps that may be carried out: others wait until their topics are recorded."""
-        if batch.seen is None or not self._ledger.is_kept(batch.ref):
+        if batch.observed is None or not self._ledger.is_kept(batch.ref):
             return steps
         owned = [
             (topic, step)
             for topic, step in steps
             if topic.key not in batch.refusals and topic.name not in batch.failures and self._other_owner(topic) is None
         ]
-        if await self._ledger.note(batch.ref, owned, batch.seen):
+        if await self._ledger.note(batch.ref, owned, batch.observed):
             return steps
         cluster = self._cache.cluster(batch.ref)
         return [(topic, step) for topic, step in steps if not is_limited(cluster, topic.key.namespace)]
@@ -238,7 +238,7 @@ class TopicReconciler:
         batch.applied.update(topic.key for topic, _ in applies)
         batch.failures.update(effects.failures)
         batch.unavailable = effects.unavailable
-        batch.seen = None
+        batch.observed = None
         if effects.unavailable is not None:
             return
         for topic, step in applies:

@@ -9,7 +9,7 @@
 Each attempt has exactly one driver (O11). The pod's name contains application, uid and attempt, so the API server rejects a second one, and
 the name of the next attempt depends only on `status.attempts`. A process that is killed after creating the pod and before writing the
 status creates it again, is rejected, and finds the existing pod. An attempt's number is written as soon as its driver is seen,
-before anything else is decided (`_unseen`), and the next driver is created only when no pod of an earlier attempt is left. Kubernetes
+before anything else is decided (`_unrecorded`), and the next driver is created only when no pod of an earlier attempt is left. Kubernetes
 deletes owned objects with their owner, so there is no finalizer.
 
 Edits of `suspend` and `timeToLiveSeconds` take effect immediately, other edits with the next attempt.
@@ -89,9 +89,9 @@ def _submit(application: SparkApplication, view: SparkView) -> Step:
     if status.attempts:
         if view.pods is None:
             return ReadPods()
-        unseen = _unseen(application, view)
-        if unseen is not None:
-            return unseen
+        unrecorded = _unrecorded(application, view)
+        if unrecorded is not None:
+            return unrecorded
         if view.pods:
             return _delete(view.pods)
     refused = refused_spec(application.spec)
@@ -284,9 +284,9 @@ def _suspend(application: SparkApplication, view: SparkView) -> Step:
         return Done()
     if view.pods is None:
         return ReadPods()
-    unseen = None if status.state in {*ALIVE, SparkState.SUSPENDING} else _unseen(application, view)
-    if unseen is not None:
-        return unseen
+    unrecorded = None if status.state in {*ALIVE, SparkState.SUSPENDING} else _unrecorded(application, view)
+    if unrecorded is not None:
+        return unrecorded
     if view.pods:
         message = f"Attempt {status.attempts} is being stopped."
         updated = moved(application, view.now, SparkState.SUSPENDING, "Suspending", message)
@@ -305,7 +305,7 @@ def _suspend(application: SparkApplication, view: SparkView) -> Step:
     return written(application, updated) or Done()
 
 
-def _unseen(application: SparkApplication, view: SparkView) -> Step | None:
+def _unrecorded(application: SparkApplication, view: SparkView) -> Step | None:
     """Record an attempt whose driver exists but is not in the status: the process that created it was killed before the write."""
     assert view.pods is not None, application.key
     drivers = [pod for pod in view.pods if pod.role is Role.DRIVER and pod.attempt > application.status.attempts]

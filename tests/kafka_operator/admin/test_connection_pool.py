@@ -18,7 +18,7 @@ from kafka_operator.admin.port import (
     ControllerUnavailableError,
 )
 from kafka_operator.admin.tls import make_context
-from kafka_operator.decide.kafka.observed import ClusterSeen, Failure, Unavailable
+from kafka_operator.decide.kafka.observed import Failure, ObservedCluster, Unavailable
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.connection_pool import BACKOFF_CAP_S, ClusterUnavailableError, ConnectionPool
 from kafka_operator.engine.credentials import MAX_AGE_S, Credentials
@@ -43,11 +43,11 @@ class FakeAdmin:
         self.failure: AdminError | None = None
         self.closed = False
 
-    async def describe_cluster(self) -> ClusterSeen:
+    async def describe_cluster(self) -> ObservedCluster:
         self.calls += 1
         if self.failure is not None:
             raise self.failure
-        return ClusterSeen("abc", 1, (1,))
+        return ObservedCluster("abc", 1, (1,))
 
     async def close(self) -> None:
         self.closed = True
@@ -89,7 +89,7 @@ class Place:
             raw["metadata"] |= {"deletionTimestamp": DELETED, "finalizers": ["foreign"]}
         self.cache.store(read_cluster(raw))
 
-    async def poll(self) -> ClusterSeen:
+    async def poll(self) -> ObservedCluster:
         return await self.connections.use(MAIN, lambda admin: admin.describe_cluster())
 
     async def reason(self) -> tuple[str, bool]:
@@ -141,8 +141,8 @@ async def test_a_dead_cluster_costs_one_attempt_for_all() -> None:
     assert admin.calls == 3
     admin.failure = None
     place.now_s += 2 * BACKOFF_CAP_S
-    assert await place.poll() == ClusterSeen("abc", 1, (1,))
-    assert await place.poll() == ClusterSeen("abc", 1, (1,))
+    assert await place.poll() == ObservedCluster("abc", 1, (1,))
+    assert await place.poll() == ObservedCluster("abc", 1, (1,))
 
 
 async def test_a_missing_controller_is_a_transient_problem() -> None:

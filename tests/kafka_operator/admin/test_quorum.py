@@ -6,7 +6,7 @@ import pytest
 
 from kafka_operator.admin.quorum import controller_of, query_quorum
 from kafka_operator.admin.requests import Request
-from kafka_operator.decide.kafka.observed import Quorum, QuorumNode, QuorumSeen, Unavailable
+from kafka_operator.decide.kafka.observed import ObservedQuorum, Quorum, QuorumNode, Unavailable
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.client import ConnectionFailed, UnsupportedVersion
@@ -33,7 +33,7 @@ def described(leader_id: int, *, error_code: int = 0, inner_code: int = 0, voter
     return {"error_code": error_code, "topics": [{"topic_name": "__cluster_metadata", "partitions": [partition]}]}
 
 
-async def queried(answer: Answer, *features: str) -> QuorumSeen:
+async def queried(answer: Answer, *features: str) -> ObservedQuorum:
     """Query a broker that has these finalized features."""
 
     def broker(_: object, request: Request) -> Answer:

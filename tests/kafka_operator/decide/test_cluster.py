@@ -14,7 +14,7 @@ from kafka_operator.decide.clusters.cluster import (
     decide_cluster,
     decide_cluster_deletion,
 )
-from kafka_operator.decide.kafka.observed import ClusterSeen, Quorum, QuorumSeen, Unavailable
+from kafka_operator.decide.kafka.observed import ObservedCluster, ObservedQuorum, Quorum, Unavailable
 from kafka_operator.decide.steps import Claim
 from kafka_operator.decide.timeouts import FAILOVER_RETRY_CAP_S, FAILOVER_TIMEOUT_S
 from kafka_operator.resources.cluster import Cluster, ClusterStatus
@@ -23,7 +23,7 @@ from reconciler.decide.conditions import condition_of
 from reconciler.decide.steps import Done, Release, ResourceEvent, Retry, Wait, WriteStatus
 from tests.kafka_operator.makers import NOW, cluster, quorum, ready
 
-SEEN = ClusterSnapshot(ClusterSeen("abc", 2, (1, 2, 3)))
+SEEN = ClusterSnapshot(ObservedCluster("abc", 2, (1, 2, 3)))
 AWAY = Unavailable("ClusterUnreachable", "No broker answers.")
 FAILING_OVER = Unavailable("ControllerUnavailable", "The cluster's controller does not respond.", definite=False)
 
@@ -40,10 +40,10 @@ def test_a_cluster_is_held_then_shown_then_looked_at_now_and_then() -> None:
     assert decide_cluster(replace(cluster(), status=status), SEEN, NOW, 0.0) == Wait(POLL_INTERVAL_S)
 
 
-def shown(known: Cluster, seen: QuorumSeen) -> tuple[Cluster, ResourceEvent | None]:
+def shown(known: Cluster, seen: ObservedQuorum) -> tuple[Cluster, ResourceEvent | None]:
     """The Cluster after a read that found this quorum, and the event."""
     controller_id = seen.leader_id if isinstance(seen, Quorum) else -1
-    step = decide_cluster(known, ClusterSnapshot(ClusterSeen("abc", controller_id, (1, 2, 3), seen)), NOW, 0.0)
+    step = decide_cluster(known, ClusterSnapshot(ObservedCluster("abc", controller_id, (1, 2, 3), seen)), NOW, 0.0)
     assert isinstance(step, WriteStatus)
     return replace(known, status=step.status), step.event
 
@@ -80,7 +80,7 @@ def test_a_quorum_that_is_not_visible_is_reported_once() -> None:
     assert quorum_in_sync(known) == ("Unknown", hidden.reason, hidden.message)
     assert event == ResourceEvent(warning=True, reason=hidden.reason, message=hidden.message)
     assert (known.status.mode, known.status.controller_id, known.status.quorum) == ("KRaft", -1, None)
-    same = decide_cluster(known, ClusterSnapshot(ClusterSeen("abc", -1, (1, 2, 3), hidden)), NOW, 0.0)
+    same = decide_cluster(known, ClusterSnapshot(ObservedCluster("abc", -1, (1, 2, 3), hidden)), NOW, 0.0)
     assert same == Wait(POLL_INTERVAL_S)
 
 

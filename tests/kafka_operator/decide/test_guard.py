@@ -126,10 +126,10 @@ def test_shrinks_are_counted_between_readings_for_a_minute_and_removed_replicas_
     second = counted_shrinks(first, shrunk, 10)
     assert [reading.value for reading in partition_readings(guard, full, {}, first)] == [None]
     assert [reading.value for reading in partition_readings(guard, shrunk, {}, second)] == [1]
-    assert counted_shrinks(second, shrunk, 60).seen == ((10, 1),)
-    assert counted_shrinks(counted_shrinks(second, shrunk, 60), shrunk, 70).seen == ()
-    assert counted_shrinks(first, moved, 10).seen == ()
-    assert counted_shrinks(Shrinks({}, 0), full, 10).seen == ()
+    assert counted_shrinks(second, shrunk, 60).observed == ((10, 1),)
+    assert counted_shrinks(counted_shrinks(second, shrunk, 60), shrunk, 70).observed == ()
+    assert counted_shrinks(first, moved, 10).observed == ()
+    assert counted_shrinks(Shrinks({}, 0), full, 10).observed == ()
 
 
 def test_isrs_are_not_compared_with_those_of_more_than_a_minute_ago() -> None:
@@ -139,7 +139,7 @@ def test_isrs_are_not_compared_with_those_of_more_than_a_minute_ago() -> None:
 
     later = counted_shrinks(counted_shrinks(None, full, 0), shrunk, 60)
 
-    assert later.seen is None
+    assert later.observed is None
 
 
 def test_a_group_that_cannot_be_read_is_unknown() -> None:

@@ -133,7 +133,7 @@ def converge(before: Topic, seen: KafkaTopic | None) -> tuple[Topic, KafkaTopic 
     """Carry out steps until none is left."""
     current = before
     for _ in range(MAX_STEPS):
-        step = decide_topic(current, TopicView(now=NOW, seen=seen, waited_s=60))
+        step = decide_topic(current, TopicView(now=NOW, observed=seen, waited_s=60))
         if isinstance(step, Done | Retry):
             return current, seen
         if isinstance(step, Claim):
@@ -144,7 +144,7 @@ def converge(before: Topic, seen: KafkaTopic | None) -> tuple[Topic, KafkaTopic 
             assert seen is not None
             seen = moved(step, seen)
         elif isinstance(step, Apply) and step.asks_only:
-            step = decide_topic(current, TopicView(now=NOW, seen=seen, waited_s=60, applied=True))
+            step = decide_topic(current, TopicView(now=NOW, observed=seen, waited_s=60, applied=True))
             if isinstance(step, Done | Retry):
                 return current, seen
             assert isinstance(step, WriteStatus | Release), step
@@ -231,7 +231,7 @@ def test_nothing_is_done_in_kafka_without_the_finalizer(before: Topic, seen: Kaf
     """O4, for a living Topic and for one that is being deleted."""
     bare = replace(before, metadata=replace(before.metadata, finalizers=()))
     going = replace(bare, metadata=replace(bare.metadata, deleted=NOW))
-    view = TopicView(now=NOW, seen=seen)
+    view = TopicView(now=NOW, observed=seen)
 
     step = decide_topic(bare, view)
     assert not isinstance(step, Apply) or step.asks_only
@@ -243,7 +243,7 @@ def test_nothing_is_done_in_kafka_without_the_finalizer(before: Topic, seen: Kaf
 def test_only_topics_that_a_resource_owns_are_changed_or_deleted(before: Topic, seen: KafkaTopic | None) -> None:
     """O4: created by it, or taken over and noted as such; one that only observes has no effect at all."""
     going = replace(before, metadata=replace(before.metadata, deleted=NOW))
-    view = TopicView(now=NOW, seen=seen, waited_s=60)
+    view = TopicView(now=NOW, observed=seen, waited_s=60)
 
     for item, step in ((before, decide_topic(before, view)), (going, decide_topic_deletion(going, view))):
         if isinstance(step, Apply) and step.asks_only:
@@ -258,7 +258,7 @@ def test_only_topics_that_a_resource_owns_are_changed_or_deleted(before: Topic, 
 def test_a_namespace_that_may_not_has_no_effect(before: Topic, seen: KafkaTopic | None, reason: str) -> None:
     """A tenant never edits another's cluster; what it may still do beyond its quota is to delete what is its own."""
     going = replace(before, metadata=replace(before.metadata, deleted=NOW))
-    view = TopicView(now=NOW, seen=seen, waited_s=60, refusal=Refusal(reason, "No."))
+    view = TopicView(now=NOW, observed=seen, waited_s=60, refusal=Refusal(reason, "No."))
 
     assert isinstance(decide_topic(before, view), WriteStatus)
     if reason != "QuotaExceeded":
@@ -269,7 +269,7 @@ def test_a_namespace_that_may_not_has_no_effect(before: Topic, seen: KafkaTopic 
 @given(declared(), shown())
 def test_the_generation_is_observed_only_when_no_action_is_left(before: Topic, seen: KafkaTopic | None) -> None:
     """O6."""
-    step = decide_topic(before, TopicView(now=NOW, seen=seen))
+    step = decide_topic(before, TopicView(now=NOW, observed=seen))
 
     if isinstance(step, WriteStatus):
         assert before.observes or ready(step.status.conditions)[0] != "True" or desired_actions(before, seen) == ()

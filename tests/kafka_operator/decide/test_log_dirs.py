@@ -9,7 +9,7 @@ import pytest
 from kafka_operator.admin.brokers import log_dirs_of
 from kafka_operator.decide.clusters.cluster import ClusterSnapshot, decide_cluster
 from kafka_operator.decide.kafka.log_dirs import MAX_SHOWN, BrokerLogDirs, LogDir, summarize
-from kafka_operator.decide.kafka.observed import ClusterSeen, Failure
+from kafka_operator.decide.kafka.observed import Failure, ObservedCluster
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.log_dirs import NO_PROBLEMS, Directory, LogDirsStatus, read_log_dirs
 from kafka_wire.codec import Body
@@ -78,7 +78,7 @@ def test_the_status_is_bounded_and_read_as_it_was_written() -> None:
 
 def shown(known: Cluster, found: BrokerLogDirs) -> tuple[Cluster, ResourceEvent | None]:
     """The Cluster after a read of its log directories, and the event."""
-    step = decide_cluster(known, ClusterSnapshot(ClusterSeen("abc", 1, (1, 2)), log_dirs=found), NOW, 0.0)
+    step = decide_cluster(known, ClusterSnapshot(ObservedCluster("abc", 1, (1, 2)), log_dirs=found), NOW, 0.0)
     assert isinstance(step, WriteStatus)
     return replace(known, status=step.status), step.event
 

@@ -33,7 +33,7 @@ from kafka_operator.decide.reassignments.throttle import (
     LEADER_RATE,
     LEADER_REPLICAS,
     RATES,
-    ThrottleSeen,
+    ObservedThrottle,
 )
 from kafka_operator.decide.reassignments.waves import hand_over_up_to
 from kafka_operator.decide.steps import AlterConfig, Claim, Submit
@@ -159,16 +159,16 @@ def stories(draw: st.DrawFn) -> tuple[Reassignment, Cluster]:
 class Process:
     """What a process remembers; a crash makes a new one."""
 
-    seen: ThrottleSeen = field(default_factory=ThrottleSeen)
+    observed: ObservedThrottle = field(default_factory=ObservedThrottle)
     in_force: Any = None
     altered: bool = False
     submitted: bool = False
 
 
-def read_throttle(step: ReadThrottle, cluster: Cluster, before: ThrottleSeen) -> ThrottleSeen:
+def read_throttle(step: ReadThrottle, cluster: Cluster, before: ObservedThrottle) -> ObservedThrottle:
     """See throttles."""
     brokers = {broker: dict(cluster.brokers.get(broker, {})) for broker in step.broker_ids}
-    return ThrottleSeen(
+    return ObservedThrottle(
         {**before.brokers, **brokers}, {**before.topics, **{name: dict(cluster.topic) for name in step.topics}}
     )
 
@@ -199,7 +199,7 @@ def carry_on(
             broker_ids=BROKERS,
             topics={"t": cluster.shown()},
             moves=dict(cluster.moves),
-            throttle=process.seen,
+            throttle=process.observed,
             in_force=process.in_force,
             altered=process.altered,
             submitted=process.submitted,
@@ -241,11 +241,11 @@ def carry_out(step: object, item: Reassignment, cluster: Cluster, process: Proce
             assert isinstance(step.status, ReassignmentStatus)
             return replace(item, status=step.status)
         case ReadThrottle():
-            process.seen = read_throttle(step, cluster, process.seen)
+            process.observed = read_throttle(step, cluster, process.observed)
         case AlterThrottle():
             assert item.status.throttle is not None
             cluster.alter(step)
-            process.seen, process.altered, process.in_force = ThrottleSeen(), True, None
+            process.observed, process.altered, process.in_force = ObservedThrottle(), True, None
         case ThrottleInForce():
             process.in_force = step.seen_as
         case Submit():

@@ -14,12 +14,12 @@ from kafka_operator.decide.reassignments.throttle import (
     NO_OTHERS,
     NOTHING,
     DesiredThrottle,
+    ObservedThrottle,
     OtherThrottles,
-    ThrottleSeen,
     changes,
     recorded,
     settled,
-    unseen,
+    unread_throttles,
 )
 from kafka_operator.decide.steps import AlterConfig
 from kafka_operator.resources.throttle import (
@@ -30,15 +30,15 @@ from kafka_operator.resources.throttle import (
 )
 
 WISH = DesiredThrottle(500, frozenset({1, 2}), {"t": (frozenset({"0:1"}), frozenset({"0:2"}))})
-EMPTY = ThrottleSeen({1: {}, 2: {}}, {"t": {}})
+EMPTY = ObservedThrottle({1: {}, 2: {}}, {"t": {}})
 GONE = Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "gone")
 AWAY = Failure(8, "BROKER_NOT_AVAILABLE", "away")
 
 
 def test_nothing_is_recorded_before_it_was_looked_at() -> None:
     """What was there before must be known."""
-    assert unseen(None, WISH, ThrottleSeen()) == ReadThrottle((1, 2), ("t",))
-    assert unseen(None, WISH, EMPTY) is None
+    assert unread_throttles(None, WISH, ObservedThrottle()) == ReadThrottle((1, 2), ("t",))
+    assert unread_throttles(None, WISH, EMPTY) is None
 
 
 @pytest.mark.shows("E4")
@@ -76,7 +76,7 @@ def test_a_record_reads_back_as_it_was_written() -> None:
 def test_a_rate_that_was_set_outside_in_the_meantime_stays() -> None:
     """The operator did not set it, so it does not remove it."""
     record = recorded(None, WISH, EMPTY, NO_OTHERS)
-    seen = ThrottleSeen({1: {LEADER_RATE: "77", FOLLOWER_RATE: "500"}, 2: {}}, {"t": {LEADER_REPLICAS: "0:1,8:8"}})
+    seen = ObservedThrottle({1: {LEADER_RATE: "77", FOLLOWER_RATE: "500"}, 2: {}}, {"t": {LEADER_REPLICAS: "0:1,8:8"}})
 
     change, left = changes(record, NOTHING, seen, NO_OTHERS)
 
@@ -88,9 +88,9 @@ def test_a_rate_that_was_set_outside_in_the_meantime_stays() -> None:
 
 def test_the_lower_of_two_rates_is_in_force_and_the_last_one_puts_back_what_was_there() -> None:
     """Neither takes the other's for what was there before, nor away while the other needs it."""
-    before = ThrottleSeen({1: {LEADER_RATE: "9", FOLLOWER_RATE: "9"}, 2: {}}, {"t": {LEADER_REPLICAS: "5:5"}})
+    before = ObservedThrottle({1: {LEADER_RATE: "9", FOLLOWER_RATE: "9"}, 2: {}}, {"t": {LEADER_REPLICAS: "5:5"}})
     first = recorded(None, WISH, before, NO_OTHERS)
-    set_by_first = ThrottleSeen(
+    set_by_first = ObservedThrottle(
         {1: {LEADER_RATE: "500", FOLLOWER_RATE: "500"}, 2: {LEADER_RATE: "500", FOLLOWER_RATE: "500"}},
         {"t": {LEADER_REPLICAS: "5:5,0:1", FOLLOWER_REPLICAS: "0:2"}},
     )
@@ -108,7 +108,7 @@ def test_the_lower_of_two_rates_is_in_force_and_the_last_one_puts_back_what_was_
     rates = {item.broker_id: dict(item.changes)[LEADER_RATE] for item in handed_over.brokers}
     assert rates == {1: "300", 2: None}
     last, _ = changes(
-        second, NOTHING, ThrottleSeen({1: dict.fromkeys((LEADER_RATE, FOLLOWER_RATE), "300")}, {"t": {}}), NO_OTHERS
+        second, NOTHING, ObservedThrottle({1: dict.fromkeys((LEADER_RATE, FOLLOWER_RATE), "300")}, {"t": {}}), NO_OTHERS
     )
     assert last is not None
     assert last.brokers == (AlterBroker(1, ((FOLLOWER_RATE, "9"), (LEADER_RATE, "9"))),)
@@ -118,7 +118,7 @@ def test_a_topic_that_is_gone_took_its_throttle_along_and_a_broker_that_is_away_
     """The first is done with, the second stays recorded."""
     record = recorded(None, WISH, EMPTY, NO_OTHERS)
 
-    change, left = changes(record, NOTHING, ThrottleSeen({1: AWAY, 2: {}}, {"t": GONE}), NO_OTHERS)
+    change, left = changes(record, NOTHING, ObservedThrottle({1: AWAY, 2: {}}, {"t": GONE}), NO_OTHERS)
 
     assert (change, left) == (None, frozenset({1}))
     kept = settled(record, NOTHING, left)

@@ -151,9 +151,9 @@ def test_a_change_that_kafka_never_shows_is_reported_after_a_time() -> None:
 def test_partitions_without_leader_are_named() -> None:
     """The user learns which."""
     seen = kafka_topic()
-    dark = replace(seen, partitions=(*seen.partitions[:5], KafkaPartition(5, -1, (1, 2, 3))))
+    leaderless = replace(seen, partitions=(*seen.partitions[:5], KafkaPartition(5, -1, (1, 2, 3))))
 
-    status = written(decide_topic(topic(), topic_view(dark, waited_s=TRANSIENT_ERROR_TIMEOUT_S)))
+    status = written(decide_topic(topic(), topic_view(leaderless, waited_s=TRANSIENT_ERROR_TIMEOUT_S)))
 
     assert ready(status.conditions) == ("False", "NoLeader")
     assert "Partitions without a leader: 5." in status.conditions[0].message

@@ -205,9 +205,9 @@ def test_a_topic_that_may_not_be_read_shows_the_brokers_error_while_it_observes(
 
 def test_a_topic_without_leader_is_observed_as_such() -> None:
     """As declared is not all that counts."""
-    dark = replace(kafka_topic(partitions=1), partitions=(KafkaPartition(0, -1, (1, 2, 3)),))
+    leaderless = replace(kafka_topic(partitions=1), partitions=(KafkaPartition(0, -1, (1, 2, 3)),))
     step = decide_topic(
-        topic(held=False, policy="Observe", partitions=1), topic_view(dark, waited_s=TRANSIENT_ERROR_TIMEOUT_S)
+        topic(held=False, policy="Observe", partitions=1), topic_view(leaderless, waited_s=TRANSIENT_ERROR_TIMEOUT_S)
     )
 
     assert ready(status_of(step).conditions) == ("False", "NoLeader")

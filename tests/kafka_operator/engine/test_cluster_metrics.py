@@ -20,7 +20,7 @@ from kafka_operator.decide.clusters.cluster import (
 )
 from kafka_operator.decide.clusters.cluster_metrics import METADATA_VERSIONS, ClusterMetrics, read_versions
 from kafka_operator.decide.kafka.log_dirs import BrokerLogDirs
-from kafka_operator.decide.kafka.observed import NO_LEADER, ClusterSeen, Unavailable
+from kafka_operator.decide.kafka.observed import NO_LEADER, ObservedCluster, Unavailable
 from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.resources.cluster import ClusterStatus, Imbalance, Versions, read_cluster
 from kafka_operator.resources.cluster_ref import ClusterRef
@@ -34,7 +34,7 @@ from tests.kafka_operator.seats import Seat, count_partitions
 from tests.kafka_operator.world import running
 from tests.reconciler.virtual_time import in_virtual_time
 
-SEEN = ClusterSeen("abc", 2, (1, 2, 3))
+SEEN = ObservedCluster("abc", 2, (1, 2, 3))
 
 
 def seat(index: int, leader: int, replicas: tuple[int, ...] = (1, 2, 3), in_sync: int = 3) -> Seat:
@@ -212,8 +212,8 @@ def counting(clock: list[float], took_s: float) -> tuple[ClusterReader, list[tup
     counted: list[float] = []
 
     class Admin:
-        async def describe_cluster(self) -> ClusterSeen:
-            return ClusterSeen("id", 1, brokers[-1])
+        async def describe_cluster(self) -> ObservedCluster:
+            return ObservedCluster("id", 1, brokers[-1])
 
         async def describe_cluster_metrics(self) -> ClusterMetrics:
             counted.append(clock[0])

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_operator import kinds
 from kafka_operator.decide.clusters.cluster import ClusterSnapshot, decide_cluster
-from kafka_operator.decide.kafka.observed import ClusterSeen, Failure, Unavailable
+from kafka_operator.decide.kafka.observed import Failure, ObservedCluster, Unavailable
 from kafka_operator.decide.reassignments.reassignment import decide_reassignment
 from kafka_operator.decide.reassignments.reassignment_view import ReassignmentView
 from kafka_operator.decide.topics.topic import BROKERS_START_S, decide_topic
@@ -151,7 +151,7 @@ def test_tools_wait_for_a_cluster_that_is_away_and_fail_for_rejected_credentials
 
 def test_a_cluster_with_partitions_out_of_sync_is_current() -> None:
     """Healthy is no readiness: brokers that restart would fail each deployment."""
-    step = decide_cluster(cluster(), ClusterSnapshot(ClusterSeen("id", 1, (1, 2))), NOW, 0.0)
+    step = decide_cluster(cluster(), ClusterSnapshot(ObservedCluster("id", 1, (1, 2))), NOW, 0.0)
 
     assert judged_by_tools(step) == "Current"
 

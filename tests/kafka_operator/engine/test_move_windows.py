@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafka_operator import kinds
 from kafka_operator.decide.plans.plan import PlanProblem
 from kafka_operator.decide.reassignments.move_windows import next_opening, problem_of_windows, read_window
-from kafka_operator.decide.reassignments.throttle import ThrottleSeen
+from kafka_operator.decide.reassignments.throttle import ObservedThrottle
 from kafka_operator.decide.steps import Submit
 from kafka_operator.resources.reassignment import State
 from kafka_operator.resources.reassignment_terms import Window
@@ -124,7 +124,7 @@ def test_outside_its_windows_moves_in_progress_keep_their_throttle_and_run_to_th
     )
     item = at(State.RUNNING, windows=[NIGHTS], throttle={"bytesPerSecond": 1000})
     item = replace(item, status=replace(item.status, throttle=record))
-    seen = ThrottleSeen({broker: {} for broker in (1, 2, 3, 4)}, {"orders": {}})
+    seen = ObservedThrottle({broker: {} for broker in (1, 2, 3, 4)}, {"orders": {}})
     one_moves = view(AT_BASE, moves=moving("orders", 0, BASE, TARGET), throttle=seen)
 
     status = written(decide(replace(item, status=replace(item.status, handed_over=1, handing_over=1)), one_moves))

@@ -12,7 +12,7 @@ from datetime import datetime
 from kafka_operator.decide.clusters.cluster_metrics import ClusterMetrics
 from kafka_operator.decide.clusters.cordon import cordons_left
 from kafka_operator.decide.kafka.log_dirs import LOG_DIRS_ONLINE, BrokerLogDirs, log_dirs_event, with_log_dirs
-from kafka_operator.decide.kafka.observed import ClusterSeen, Quorum, QuorumSeen, Unavailable
+from kafka_operator.decide.kafka.observed import ObservedCluster, ObservedQuorum, Quorum, Unavailable
 from kafka_operator.decide.kafka.quorum import out_of_sync_ids, quorum_status
 from kafka_operator.decide.kafka.security import BAD_SECRET, NOT_ALLOWED
 from kafka_operator.decide.steps import Claim
@@ -74,7 +74,7 @@ OFFLINE, ALL_IN_SYNC = "OfflinePartitions", "AllInSync"
 class ClusterSnapshot:
     """Result of one read of a cluster; None for parts that were not read this time."""
 
-    seen: ClusterSeen
+    observed: ObservedCluster
     cluster_metrics: ClusterMetrics | None = None
     versions: Versions | None = None
     log_dirs: BrokerLogDirs | None = None
@@ -141,7 +141,7 @@ def decide_cluster_deletion(cluster: Cluster, dependents: Dependents, waited_s: 
 
 def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> ClusterStatus:
     generation = cluster.metadata.generation
-    seen, cluster_metrics = snapshot.seen, snapshot.cluster_metrics
+    observed, cluster_metrics = snapshot.observed, snapshot.cluster_metrics
     conditions = with_ready(
         cluster.status.conditions,
         status=TRUE,
@@ -150,15 +150,16 @@ def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> 
         generation=generation,
         now=now,
     )
-    conditions = _with_quorum(conditions, seen.quorum, generation, now)
+    conditions = _with_quorum(conditions, observed.quorum, generation, now)
     status = replace(
         cluster.status,
         observed_generation=generation,
-        cluster_id=seen.cluster_id,
-        mode=ZOOKEEPER if seen.quorum is None else KRAFT,
-        controller_id=seen.controller_id,
-        quorum=quorum_status(seen.quorum) or (cluster.status.quorum if isinstance(seen.quorum, Quorum) else None),
-        broker_ids=seen.broker_ids,
+        cluster_id=observed.cluster_id,
+        mode=ZOOKEEPER if observed.quorum is None else KRAFT,
+        controller_id=observed.controller_id,
+        quorum=quorum_status(observed.quorum)
+        or (cluster.status.quorum if isinstance(observed.quorum, Quorum) else None),
+        broker_ids=observed.broker_ids,
         versions=snapshot.versions or cluster.status.versions,
         conditions=conditions,
     )
@@ -179,28 +180,28 @@ def _seen_status(cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> 
 
 
 def _with_quorum(
-    conditions: tuple[Condition, ...], seen: QuorumSeen, generation: int, now: datetime
+    conditions: tuple[Condition, ...], observed: ObservedQuorum, generation: int, now: datetime
 ) -> tuple[Condition, ...]:
     """Return the conditions with that of the quorum; without it in ZooKeeper mode."""
-    if seen is None:
+    if observed is None:
         return without_condition(conditions, QUORUM_IN_SYNC)
-    status, reason, message = _quorum(seen)
+    status, reason, message = _quorum(observed)
     return with_condition(
         conditions, QUORUM_IN_SYNC, status=status, reason=reason, message=message, generation=generation, now=now
     )
 
 
-def _quorum(seen: Quorum | Unavailable) -> tuple[str, str, str]:
+def _quorum(observed: Quorum | Unavailable) -> tuple[str, str, str]:
     """Return status, reason and message of QuorumInSync."""
-    if isinstance(seen, Unavailable):
-        return UNKNOWN, seen.reason, seen.message
-    if seen.leader_id < 0:
+    if isinstance(observed, Unavailable):
+        return UNKNOWN, observed.reason, observed.message
+    if observed.leader_id < 0:
         return (
             FALSE,
             "NoLeader",
             "The quorum has no leader: metadata cannot change until a majority of the voters is live.",
         )
-    late = out_of_sync_ids(seen, seen.voters)
+    late = out_of_sync_ids(observed, observed.voters)
     if late:
         return FALSE, "VotersOutOfSync", f"Voters out of sync with the leader: {', '.join(map(str, late))}."
     return TRUE, ALL_IN_SYNC, "Every voter of the quorum is in sync with the leader."

@@ -75,7 +75,7 @@ class AlterCordons:
 class CordonView:
     """Input of the decision.
 
-    `wanted` has the reason of each broker that is to be cordoned; `seen` the brokers' values as read, or a Failure; `refused` the brokers
+    `wanted` has the reason of each broker that is to be cordoned; `observed` the brokers' values as read, or a Failure; `refused` the brokers
     that rejected a change in this attempt; `others` the records of other Clusters of the same Kafka, by broker: their `before` is the value
     before this cordon, too.
     """
@@ -83,7 +83,7 @@ class CordonView:
     now: datetime
     alive: frozenset[int]
     wanted: Mapping[int, str] = field(default_factory=dict)
-    seen: Mapping[int, str | Failure | None] = field(default_factory=dict)
+    observed: Mapping[int, str | Failure | None] = field(default_factory=dict)
     refused: Mapping[int, Failure] = field(default_factory=dict)
     others: Mapping[int, Cordon] = field(default_factory=dict)
 
@@ -132,7 +132,7 @@ def wanted_cordons(cluster: Cluster, reassignments: Iterable[Reassignment], leav
 def decide_cordons(cluster: Cluster, view: CordonView) -> CordonStep:
     """Return the next step towards exactly the wanted cordons."""
     records = {cordon.broker_id: cordon for cordon in cluster.status.cordons}
-    unread = (records.keys() | view.wanted.keys()) & view.alive - view.seen.keys()
+    unread = (records.keys() | view.wanted.keys()) & view.alive - view.observed.keys()
     if unread:
         return ReadCordons(tuple(sorted(unread)))
     added = [_first_record(broker, view) for broker in view.wanted if broker not in records]
@@ -205,7 +205,7 @@ def _declared(cluster: Cluster) -> frozenset[int]:
 
 def _first_record(broker: int, view: CordonView) -> Cordon | None:
     """Return the record of a cordon that is about to be made; None while the broker's current value is not known."""
-    value = view.seen.get(broker)
+    value = view.observed.get(broker)
     if broker not in view.alive or isinstance(value, Failure):
         return None
     other = view.others.get(broker)
@@ -214,7 +214,7 @@ def _first_record(broker: int, view: CordonView) -> Cordon | None:
 
 def _change(cordon: Cordon, view: CordonView) -> AlterBroker | None:
     """Return the change of a broker's setting that is due, None for none."""
-    broker, value = cordon.broker_id, view.seen.get(cordon.broker_id)
+    broker, value = cordon.broker_id, view.observed.get(cordon.broker_id)
     if broker not in view.alive or broker in view.refused or isinstance(value, Failure):
         return None
     if broker in view.wanted:
@@ -228,7 +228,7 @@ def _settled(cluster: Cluster, view: CordonView) -> ClusterStatus:
     """Return the status after a read of all brokers that need no change."""
     kept = []
     for cordon in cluster.status.cordons:
-        broker, value = cordon.broker_id, view.seen.get(cordon.broker_id)
+        broker, value = cordon.broker_id, view.observed.get(cordon.broker_id)
         failed = broker in view.refused or isinstance(value, Failure)
         if broker not in view.alive or (failed and broker not in view.wanted):
             kept.append(cordon)
@@ -252,7 +252,9 @@ def _settled(cluster: Cluster, view: CordonView) -> ClusterStatus:
 
 def _shown(kept: Collection[Cordon], view: CordonView) -> tuple[str, str, str] | None:
     """Return status, reason and message of the condition, None where no broker is cordoned or has to be."""
-    found = {broker: value for broker, value in view.seen.items() if isinstance(value, Failure)} | dict(view.refused)
+    found = {broker: value for broker, value in view.observed.items() if isinstance(value, Failure)} | dict(
+        view.refused
+    )
     failures = {broker: failure for broker, failure in found.items() if not passes_by_itself(failure)}
     recorded = {cordon.broker_id for cordon in kept}
     refused = sorted(failures.keys() & view.wanted.keys())

@@ -90,9 +90,9 @@ def decide_election(election: Election, view: ElectionView) -> Step:
     if chosen.needing and not view.asked:
         return Elect(election.type, chosen.needing)
     failures = {item: view.failures[item] for item in chosen.needing if item in view.failures}
-    unseen = [item for item in chosen.needing if item not in failures]
+    unchanged = [item for item in chosen.needing if item not in failures]
     if (
-        unseen and view.waited_s < TRANSIENT_ERROR_TIMEOUT_S
+        unchanged and view.waited_s < TRANSIENT_ERROR_TIMEOUT_S
     ):  # the controller has elected, and brokers do not show it yet
         return Retry()
     if any(map(may_pass_for_an_election, failures.values())) and view.waited_s < TRY_FOR_S:

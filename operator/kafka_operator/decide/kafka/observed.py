@@ -147,15 +147,15 @@ class Quorum:
         return frozenset(voter.node_id for voter in self.voters)
 
 
-QuorumSeen = Quorum | Unavailable | None
+ObservedQuorum = Quorum | Unavailable | None
 """The quorum, why it is not visible, or None in ZooKeeper mode."""
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSeen:
+class ObservedCluster:
     """A cluster that answered: its id, its controller (-1 for none), its live brokers, ascending, and its quorum."""
 
     cluster_id: str
     controller_id: int
     broker_ids: tuple[int, ...]
-    quorum: QuorumSeen = None
+    quorum: ObservedQuorum = None

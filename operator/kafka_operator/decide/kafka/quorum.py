@@ -6,7 +6,7 @@ timestamps of the leader, so that clocks of other nodes do not matter.
 
 from __future__ import annotations
 
-from kafka_operator.decide.kafka.observed import UNKNOWN_MS, Quorum, QuorumNode, QuorumSeen
+from kafka_operator.decide.kafka.observed import UNKNOWN_MS, ObservedQuorum, Quorum, QuorumNode
 from kafka_operator.resources.quorum import QuorumStatus
 
 CAUGHT_UP_WITHIN_MS = 5_000
@@ -45,13 +45,13 @@ def voters_missed_without(quorum: Quorum, node_id: int) -> tuple[int, ...]:
     return () if len(others) - len(missed) >= needed else missed
 
 
-def quorum_status(seen: QuorumSeen) -> QuorumStatus | None:
+def quorum_status(observed: ObservedQuorum) -> QuorumStatus | None:
     """Return what the status of a Cluster shows of a quorum; None where no quorum is visible, or during an election."""
-    if not isinstance(seen, Quorum) or not seen.voters:
+    if not isinstance(observed, Quorum) or not observed.voters:
         return None
     return QuorumStatus(
-        leader_epoch=seen.leader_epoch,
-        voter_ids=tuple(sorted(seen.voter_ids)),
-        out_of_sync_voter_ids=out_of_sync_ids(seen, seen.voters),
-        out_of_sync_observer_ids=out_of_sync_ids(seen, seen.observers),
+        leader_epoch=observed.leader_epoch,
+        voter_ids=tuple(sorted(observed.voter_ids)),
+        out_of_sync_voter_ids=out_of_sync_ids(observed, observed.voters),
+        out_of_sync_observer_ids=out_of_sync_ids(observed, observed.observers),
     )

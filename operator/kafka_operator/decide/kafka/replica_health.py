@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controller_core.model.partition_health import is_under_min_isr
-from kafka_operator.decide.kafka.observed import QuorumSeen
+from kafka_operator.decide.kafka.observed import ObservedQuorum
 from kafka_operator.resources.reassignment import Partition
 from reconciler.decide.listed import listed
 
@@ -37,7 +37,7 @@ class ReplicaHealth:
     broker_ids: tuple[int, ...]
     partitions: tuple[PartitionReplicas, ...]
     min_isr: Mapping[str, int] | None = None
-    quorum: QuorumSeen = None
+    quorum: ObservedQuorum = None
 
 
 def out_of_sync(partitions: Iterable[PartitionReplicas], *, without: Collection[int] = ()) -> list[PartitionReplicas]:

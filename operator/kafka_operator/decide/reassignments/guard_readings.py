@@ -27,7 +27,7 @@ class Shrinks:
 
     isrs: Isrs
     taken_s: float
-    seen: tuple[tuple[float, int], ...] | None = None
+    observed: tuple[tuple[float, int], ...] | None = None
     """Time and number of replicas; None at the first reading, which has nothing to compare with."""
 
 
@@ -44,7 +44,7 @@ def counted_shrinks(before: Shrinks | None, topics: Topics, now_s: float) -> Shr
         for topic, item in _partitions(topics)
         for broker in before.isrs.get(Partition(topic.name, item.index), ())
     )
-    recent = tuple(entry for entry in before.seen or () if now_s - entry[0] < SHRINKS_OF_S)
+    recent = tuple(entry for entry in before.observed or () if now_s - entry[0] < SHRINKS_OF_S)
     return Shrinks(isrs, now_s, (*recent, (now_s, left)) if left else recent)
 
 
@@ -59,8 +59,8 @@ def partition_readings(
         offline = sum(item.leader == NO_LEADER for _, item in _partitions(topics))
         readings.append(Reading(OFFLINE, offline, guard.max_offline))
     if guard.max_isr_shrinks_per_minute is not None:
-        seen = None if shrinks is None else shrinks.seen
-        count = None if seen is None else sum(number for _, number in seen)
+        observed = None if shrinks is None else shrinks.observed
+        count = None if observed is None else sum(number for _, number in observed)
         readings.append(Reading(SHRINKS, count, guard.max_isr_shrinks_per_minute, "two readings are needed."))
     return tuple(readings)
 

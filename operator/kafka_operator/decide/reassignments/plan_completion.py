@@ -15,7 +15,7 @@ from kafka_operator.decide.reassignments.partition_progress import CurrentPartit
 from kafka_operator.decide.reassignments.reassignment_status import THROTTLE_LEFT, ended, flagged, written
 from kafka_operator.decide.reassignments.reassignment_steps import AlterThrottle, ReadThrottle, ThrottleInForce
 from kafka_operator.decide.reassignments.reassignment_view import ReassignmentView, Step
-from kafka_operator.decide.reassignments.throttle import NOTHING, DesiredThrottle, changes, settled, unseen
+from kafka_operator.decide.reassignments.throttle import NOTHING, DesiredThrottle, changes, settled, unread_throttles
 from kafka_operator.decide.steps import MoveLogDirs, Submit
 from kafka_operator.resources.reassignment import Assignment, Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress
@@ -84,19 +84,19 @@ def throttle_step(
     record = reassignment.status.throttle
     if record is None:
         return None
-    seen_as = as_seen(desired, view)
-    if seen_as == view.in_force and not always_read:
+    identity = throttle_identity(desired, view)
+    if identity == view.in_force and not always_read:
         return None
-    read_step = unseen(record, desired, view.throttle)
+    read_step = unread_throttles(record, desired, view.throttle)
     if read_step is not None:
         return read_step
     change, _ = changes(record, desired, view.throttle, view.other_throttles, view.unaltered)
     if change is None:
-        return ThrottleInForce(seen_as)
+        return ThrottleInForce(identity)
     return Retry() if view.altered else change
 
 
-def as_seen(desired: DesiredThrottle, view: ReassignmentView) -> Hashable:
+def throttle_identity(desired: DesiredThrottle, view: ReassignmentView) -> Hashable:
     """Return the identity of a desired throttle; the rates of other Reassignments are part of it."""
     topics = tuple(sorted(desired.topics.items()))
     current = view.other_throttles

@@ -15,7 +15,13 @@ from kafka_operator.decide.reassignments.hold import PENDING
 from kafka_operator.decide.reassignments.move_progress import STUCK_AFTER_S, seconds_left
 from kafka_operator.decide.reassignments.partition_progress import PartitionProgress
 from kafka_operator.decide.reassignments.permission import Permission
-from kafka_operator.decide.reassignments.plan_completion import as_seen, finish, start_moves, stop, throttle_step
+from kafka_operator.decide.reassignments.plan_completion import (
+    finish,
+    start_moves,
+    stop,
+    throttle_identity,
+    throttle_step,
+)
 from kafka_operator.decide.reassignments.reassignment_status import (
     STUCK,
     THROTTLE_TOO_LOW,
@@ -39,7 +45,7 @@ from kafka_operator.decide.reassignments.throttle import (
     desired_throttle_for,
     recorded,
     settled,
-    unseen,
+    unread_throttles,
 )
 from kafka_operator.decide.reassignments.throttle_rate import Need, need_of, rate_of, too_low
 from kafka_operator.decide.reassignments.waves import hand_over_up_to
@@ -92,7 +98,7 @@ def _advance(
     record = _record(status.throttle, desired, view)
     if isinstance(record, ReadThrottle):
         return record
-    if record is not None and record == status.throttle and view.in_force == as_seen(desired, view):
+    if record is not None and record == status.throttle and view.in_force == throttle_identity(desired, view):
         record = settled(record, desired, ())
     unset = _unset_throttle(desired, view)
     if unset is not None:
@@ -194,7 +200,7 @@ def _record(
         return current
     if current is not None and _covers(current, desired):
         return current
-    read_step = unseen(current, desired, view.throttle)
+    read_step = unread_throttles(current, desired, view.throttle)
     return read_step or recorded(current, desired, view.throttle, view.other_throttles)
 
 
@@ -213,8 +219,8 @@ def _covers(current: ThrottleRecord, desired: DesiredThrottle) -> bool:
 def _unset_throttle(desired: DesiredThrottle, view: ReassignmentView) -> tuple[object, Failure] | None:
     """Return a broker or topic on which the throttle could not be set, with the failure; None if there is none."""
     wanted: set[object] = {*desired.brokers, *desired.topics}
-    seen = (*view.throttle.brokers.items(), *view.throttle.topics.items(), *view.unaltered.items())
-    failures = ((name, found) for name, found in seen if isinstance(found, Failure))
+    observed = (*view.throttle.brokers.items(), *view.throttle.topics.items(), *view.unaltered.items())
+    failures = ((name, found) for name, found in observed if isinstance(found, Failure))
     return next((pair for pair in failures if pair[0] in wanted), None)
 
 

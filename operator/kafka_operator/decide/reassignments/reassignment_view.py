@@ -21,7 +21,7 @@ from kafka_operator.decide.reassignments.reassignment_steps import (
     StorePlan,
     ThrottleInForce,
 )
-from kafka_operator.decide.reassignments.throttle import NO_OTHERS, OtherThrottles, ThrottleSeen
+from kafka_operator.decide.reassignments.throttle import NO_OTHERS, ObservedThrottle, OtherThrottles
 from kafka_operator.decide.steps import Claim, MoveLogDirs, Submit
 from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_records import Stored
@@ -76,7 +76,7 @@ class ReassignmentView:
     """What was put into ConfigMaps in this try, by digest."""
     submitted: bool = False
     failures: Mapping[Partition, Failure] = field(default_factory=dict)
-    throttle: ThrottleSeen = field(default_factory=ThrottleSeen)
+    throttle: ObservedThrottle = field(default_factory=ObservedThrottle)
     in_force: Hashable = None
     """The throttle that Kafka was last seen with."""
     altered: bool = False

@@ -44,7 +44,7 @@ Values = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class ThrottleSeen:
+class ObservedThrottle:
     """Throttle settings of brokers and topics, by name, as far as they were read; a Failure where the read failed."""
 
     brokers: Mapping[int, Values | Failure] = field(default_factory=dict)
@@ -120,28 +120,30 @@ def rates_of(log_dirs: bool) -> tuple[str, ...]:
     return (LOG_DIRS_RATE,) if log_dirs else RATES
 
 
-def unseen(record: ThrottleRecord | None, desired: DesiredThrottle, seen: ThrottleSeen) -> ReadThrottle | None:
+def unread_throttles(
+    record: ThrottleRecord | None, desired: DesiredThrottle, observed: ObservedThrottle
+) -> ReadThrottle | None:
     """Return what must be read before a decision; None if everything has been read."""
     brokers = {item.broker_id for item in record.brokers} if record is not None else set()
     topics = {item.topic for item in record.topics} if record is not None else set()
-    missing_brokers = sorted((brokers | desired.brokers) - seen.brokers.keys())
-    missing_topics = sorted((topics | desired.topics.keys()) - seen.topics.keys())
+    missing_brokers = sorted((brokers | desired.brokers) - observed.brokers.keys())
+    missing_topics = sorted((topics | desired.topics.keys()) - observed.topics.keys())
     if not missing_brokers and not missing_topics:
         return None
     return ReadThrottle(tuple(missing_brokers), tuple(missing_topics))
 
 
 def recorded(
-    record: ThrottleRecord | None, desired: DesiredThrottle, seen: ThrottleSeen, others: OtherThrottles
+    record: ThrottleRecord | None, desired: DesiredThrottle, observed: ObservedThrottle, others: OtherThrottles
 ) -> ThrottleRecord:
     """Return the record to write before the throttle is set: the current record and what it lacks."""
     rates = tuple(rate for rate in (record.rates if record is not None else ()) if rate != desired.rate)
     brokers = {item.broker_id: item for item in record.brokers} if record is not None else {}
     topics = {item.topic: item for item in record.topics} if record is not None else {}
     for broker_id in sorted(desired.brokers - brokers.keys()):
-        brokers[broker_id] = _broker_before(broker_id, seen, others, desired.log_dirs)
+        brokers[broker_id] = _broker_before(broker_id, observed, others, desired.log_dirs)
     for name, (leader, follower) in sorted(desired.topics.items()):
-        known = topics.get(name) or _topic_before(name, seen, others)
+        known = topics.get(name) or _topic_before(name, observed, others)
         topics[name] = TopicThrottle(
             name, known.leader | leader, known.follower | follower, known.leader_before, known.follower_before
         )
@@ -172,7 +174,7 @@ def settled(record: ThrottleRecord, desired: DesiredThrottle, left: Collection[o
 def changes(
     record: ThrottleRecord,
     desired: DesiredThrottle,
-    seen: ThrottleSeen,
+    observed: ObservedThrottle,
     others: OtherThrottles,
     refused: Collection[object] = (),
 ) -> tuple[AlterThrottle | None, frozenset[object]]:
@@ -184,7 +186,7 @@ def changes(
     topics: list[AlterConfig] = []
     left: set[object] = set(refused)
     for item in record.brokers:
-        values = seen.brokers.get(item.broker_id, {})
+        values = observed.brokers.get(item.broker_id, {})
         if isinstance(values, Failure):
             left.add(item.broker_id)
         if item.broker_id in left or isinstance(values, Failure):
@@ -193,7 +195,7 @@ def changes(
         if any(values.get(name) != value for name, value in wanted.items()):
             brokers.append(AlterBroker(item.broker_id, tuple(sorted(wanted.items()))))
     for topic in record.topics:
-        values = seen.topics.get(topic.topic, {})
+        values = observed.topics.get(topic.topic, {})
         if isinstance(values, Failure) and values.code != UNKNOWN_TOPIC_OR_PARTITION:
             left.add(topic.topic)
         if topic.topic in left or isinstance(values, Failure):
@@ -204,7 +206,9 @@ def changes(
     return (AlterThrottle(tuple(brokers), tuple(topics)) if brokers or topics else None), frozenset(left)
 
 
-def _broker_before(broker_id: int, seen: ThrottleSeen, others: OtherThrottles, log_dirs: bool) -> BrokerThrottle:
+def _broker_before(
+    broker_id: int, observed: ObservedThrottle, others: OtherThrottles, log_dirs: bool
+) -> BrokerThrottle:
     """Return a broker's rates before the operator's; if another Reassignment of the namespace throttles it, the rates before that.
 
     Another namespace than the Cluster's never replaces a rate set by another client, so it restores nothing.
@@ -215,7 +219,7 @@ def _broker_before(broker_id: int, seen: ThrottleSeen, others: OtherThrottles, l
         for item in other.brokers:
             if item.broker_id == broker_id:
                 return item
-    values = seen.brokers.get(broker_id, {})
+    values = observed.brokers.get(broker_id, {})
     if isinstance(values, Failure):
         return BrokerThrottle(broker_id)
     set_by_others = _rates_on(broker_id, others.every)
@@ -235,9 +239,9 @@ def _rates_on(broker_id: int, records: Iterable[ThrottleRecord]) -> frozenset[st
     return frozenset(str(rate) for record in _covering(broker_id, records) for rate in record.rates)
 
 
-def _topic_before(name: str, seen: ThrottleSeen, others: OtherThrottles) -> TopicThrottle:
+def _topic_before(name: str, observed: ObservedThrottle, others: OtherThrottles) -> TopicThrottle:
     """Return the previous lists, without the entries of other Reassignments, which remove their own."""
-    values = seen.topics.get(name, {})
+    values = observed.topics.get(name, {})
     if isinstance(values, Failure):
         return TopicThrottle(name)
     theirs = [item for other in others.every for item in other.topics if item.topic == name]

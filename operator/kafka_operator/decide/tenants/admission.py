@@ -104,7 +104,7 @@ def unchecked(why: str) -> Answer:
     return Answer(warnings=(f"Accepted without validation by the brokers: {why}",))
 
 
-def judge_topic(topic: Topic, seen: KafkaTopic | None, refused: Mapping[str, Failure]) -> Answer:
+def judge_topic(topic: Topic, observed: KafkaTopic | None, refused: Mapping[str, Failure]) -> Answer:
     """Return the verdict on a Topic from the brokers' rejections; one that only observes only gets warnings."""
     failure = refused.get(topic.name)
     if failure is not None and not passes_by_itself(failure):
@@ -114,8 +114,8 @@ def judge_topic(topic: Topic, seen: KafkaTopic | None, refused: Mapping[str, Fai
         return Answer(warnings=(f"{reason_of(failure)}: {message}",))
     if failure is not None:
         return unchecked(message_of(failure))
-    if seen is not None and len(seen.partitions) > topic.partitions:
-        have = len(seen.partitions)
+    if observed is not None and len(observed.partitions) > topic.partitions:
+        have = len(observed.partitions)
         return Answer(
             warnings=(f"The Kafka topic has {have} partitions, and partitions cannot be removed: declare {have}.",)
         )

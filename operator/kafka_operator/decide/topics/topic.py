@@ -81,7 +81,7 @@ class TopicView:
     """Why its namespace may not have it on this Cluster; None if it may."""
     owner: Key | None = None
     """The older Topic that owns the same Kafka topic, if there is one."""
-    seen: KafkaTopic | None = None
+    observed: KafkaTopic | None = None
     applied: bool = False
     failure: Failure | None = None
     reassignments: Mapping[str, Reassignment] = field(default_factory=dict)
@@ -100,11 +100,11 @@ def decide_topic(topic: Topic, view: TopicView) -> Step:
         return _after_failure(topic, view, view.failure)
     if topic.observes:
         return _observe(topic, view)
-    if view.seen is None:
+    if view.observed is None:
         return _create(topic, view)
-    if not is_ours(topic, view.seen):
-        return _adopt(topic, view, view.seen)
-    return _enforce(topic, view, view.seen)
+    if not is_ours(topic, view.observed):
+        return _adopt(topic, view, view.observed)
+    return _enforce(topic, view, view.observed)
 
 
 def refused(topic: Topic, refusal: Refusal, now: datetime) -> Step:
@@ -112,14 +112,14 @@ def refused(topic: Topic, refusal: Refusal, now: datetime) -> Step:
     return judged(topic, Readiness(FALSE, refusal.reason, refusal.message, stalled=True), now) or Done()
 
 
-def desired_actions(topic: Topic, seen: KafkaTopic | None) -> tuple[TopicAction, ...]:
+def desired_actions(topic: Topic, observed: KafkaTopic | None) -> tuple[TopicAction, ...]:
     """Return the changes that make the Kafka topic as declared; never fewer partitions than it has (O8)."""
-    if seen is None:
+    if observed is None:
         return (CreateTopic(topic.name, topic.partitions, topic.replication_factor, topic.config),)
     actions: list[TopicAction] = []
-    if len(seen.partitions) < topic.partitions:
+    if len(observed.partitions) < topic.partitions:
         actions.append(GrowTopic(topic.name, topic.partitions))
-    to_set, to_reset = config_changes(dict(topic.config), topic.managed_config, seen.config)
+    to_set, to_reset = config_changes(dict(topic.config), topic.managed_config, observed.config)
     if to_set or to_reset:
         actions.append(AlterConfig(topic.name, to_set, to_reset))
     return tuple(actions)
@@ -136,20 +136,20 @@ def decide_topic_unavailable(topic: Topic, unavailable: Unavailable, now: dateti
 
 def _observe(topic: Topic, view: TopicView) -> Step:
     """Report the differences of the Kafka topic, and which corrections the brokers would reject; change nothing."""
-    drift = find_drift(topic, view.seen)
-    actions = desired_actions(topic, view.seen)
+    drift = find_drift(topic, view.observed)
+    actions = desired_actions(topic, view.observed)
     if actions and not view.applied:
         return Apply(actions, asks_only=True)
-    dark = None if drift or view.seen is None else _without_leader(topic, view, view.seen)
-    if dark is not None:
-        return dark
+    leaderless = None if drift or view.observed is None else _without_leader(topic, view, view.observed)
+    if leaderless is not None:
+        return leaderless
     readiness = AS_DECLARED
     if drift:
         message = (
             f"The Kafka topic differs: {drift_text(drift)}. Not changed (policy Observe).{_would_be_refused(view)}"
         )
         readiness = Readiness(FALSE, "Drifted", message, drift, stalled=True)
-    written = judged(topic, readiness, view.now, shown=view.seen)
+    written = judged(topic, readiness, view.now, shown=view.observed)
     return written or (Release() if topic.metadata.has_finalizer else Done())
 
 
@@ -172,43 +172,45 @@ def _create(topic: Topic, view: TopicView) -> Step:
     return Apply(desired_actions(topic, None), event)
 
 
-def _adopt(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
+def _adopt(topic: Topic, view: TopicView, observed: KafkaTopic) -> Step:
     """Adopt an existing topic; one that differs only after its user has seen the differences."""
-    drift = find_drift(topic, seen)
-    if may_adopt(topic, seen, drift):
-        return Claim(frozenset(dict(topic.config)) | topic.managed_config, adoption_of(seen))
+    drift = find_drift(topic, observed)
+    if may_adopt(topic, observed, drift):
+        return Claim(frozenset(dict(topic.config)) | topic.managed_config, adoption_of(observed))
     if (
         creates(topic) and view.waited_s < TRANSIENT_ERROR_TIMEOUT_S
     ):  # a topic that the operator is creating may appear piece by piece
         return Retry()
-    readiness = Readiness(FALSE, "AdoptionPending", adoption_message(topic, seen, drift), drift, stalled=True)
+    readiness = Readiness(FALSE, "AdoptionPending", adoption_message(topic, observed, drift), drift, stalled=True)
     return judged(topic, readiness, view.now) or Done()
 
 
-def _enforce(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
+def _enforce(topic: Topic, view: TopicView, observed: KafkaTopic) -> Step:
     wanted = frozenset(dict(topic.config))
     if not topic.metadata.has_finalizer or not wanted <= topic.noted_config:
         return Claim(wanted | topic.managed_config)
-    actions = desired_actions(topic, seen)
+    actions = desired_actions(topic, observed)
     if not actions:
-        return _as_seen(topic, view, seen)
+        return _report(topic, view, observed)
     if view.applied:
         return _not_visible(topic, view)
     if _is_first_sight(topic, view):
         return Retry()
     event: ResourceEvent | None = None
     if _was_as_declared(topic):
-        message = f"The Kafka topic had been changed by another client; restored the declared state: {_restored(topic, seen)}."
+        message = f"The Kafka topic had been changed by another client; restored the declared state: {_restored(topic, observed)}."
         event = ResourceEvent(False, "DriftReverted", message)
     return Apply(actions, event)
 
 
-def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
+def _report(topic: Topic, view: TopicView, observed: KafkaTopic) -> Step:
     """Return the status of a topic that needs no call to the brokers."""
-    if len(seen.partitions) > topic.partitions:
-        readiness = Readiness(FALSE, "NotSupported", _too_many(topic, seen), find_drift(topic, seen), stalled=True)
-        return judged(topic, readiness, view.now, shown=seen) or Done()
-    change = decide_replication(topic, seen, view.reassignments)
+    if len(observed.partitions) > topic.partitions:
+        readiness = Readiness(
+            FALSE, "NotSupported", _too_many(topic, observed), find_drift(topic, observed), stalled=True
+        )
+        return judged(topic, readiness, view.now, shown=observed) or Done()
+    change = decide_replication(topic, observed, view.reassignments)
     if isinstance(change, CancelReassignment):
         return change
     if isinstance(change, CreateReassignment):
@@ -216,25 +218,25 @@ def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
     if change is not None and change.reason == RAISED and _is_first_sight(topic, view):
         return Retry()
     if change is not None:
-        return judged(topic, change, view.now, shown=seen) or Wait(POLL_INTERVAL_S)
-    dark = _without_leader(topic, view, seen)
-    if dark is not None:
-        return dark
-    written = judged(topic, AS_DECLARED, view.now, shown=seen, event=_adopted(topic, seen))
+        return judged(topic, change, view.now, shown=observed) or Wait(POLL_INTERVAL_S)
+    leaderless = _without_leader(topic, view, observed)
+    if leaderless is not None:
+        return leaderless
+    written = judged(topic, AS_DECLARED, view.now, shown=observed, event=_adopted(topic, observed))
     if written is not None:
         return written
     wanted = frozenset(dict(topic.config))
     return Claim(wanted) if topic.noted_config != wanted else Done()
 
 
-def _without_leader(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step | None:
-    if not seen.leaderless:
+def _without_leader(topic: Topic, view: TopicView, observed: KafkaTopic) -> Step | None:
+    if not observed.leaderless:
         return None
     if view.waited_s < TRANSIENT_ERROR_TIMEOUT_S:
         return Retry()
-    listed = ", ".join(map(str, seen.leaderless))
+    listed = ", ".join(map(str, observed.leaderless))
     message = f"Partitions without a leader: {listed}. None of their in-sync replicas is live."
-    return judged(topic, Readiness(FALSE, "NoLeader", message), view.now, shown=seen) or Retry(RETRY_LATER_S)
+    return judged(topic, Readiness(FALSE, "NoLeader", message), view.now, shown=observed) or Retry(RETRY_LATER_S)
 
 
 def _after_failure(topic: Topic, view: TopicView, failure: Failure) -> Step:
@@ -244,7 +246,7 @@ def _after_failure(topic: Topic, view: TopicView, failure: Failure) -> Step:
     limit_s = BROKERS_START_S if failure.code == INVALID_REPLICATION_FACTOR else 0.0
     stalled = not passing and view.waited_s >= limit_s
     readiness = Readiness(FALSE, reason_of(failure), message_of(failure), stalled=stalled)
-    shown = view.seen if view.seen is not None and (topic.observes or is_ours(topic, view.seen)) else None
+    shown = view.observed if view.observed is not None and (topic.observes or is_ours(topic, view.observed)) else None
     return judged(topic, readiness, view.now, shown=shown) or Retry(RETRY_LATER_S)
 
 
@@ -271,18 +273,18 @@ def _was_as_declared(topic: Topic) -> bool:
     return ready is not None and ready.status == TRUE and topic.status.observed_generation == topic.metadata.generation
 
 
-def _restored(topic: Topic, seen: KafkaTopic) -> str:
-    return drift_text([item for item in find_drift(topic, seen) if item.field != "replicationFactor"])
+def _restored(topic: Topic, observed: KafkaTopic) -> str:
+    return drift_text([item for item in find_drift(topic, observed) if item.field != "replicationFactor"])
 
 
-def _adopted(topic: Topic, seen: KafkaTopic) -> ResourceEvent | None:
-    if topic.status.topic_id == seen.topic_id or not is_adopted(topic, seen):
+def _adopted(topic: Topic, observed: KafkaTopic) -> ResourceEvent | None:
+    if topic.status.topic_id == observed.topic_id or not is_adopted(topic, observed):
         return None
     return ResourceEvent(False, "Adopted", f"The Kafka topic {topic.name} already existed; this Topic manages it now.")
 
 
-def _too_many(topic: Topic, seen: KafkaTopic) -> str:
+def _too_many(topic: Topic, observed: KafkaTopic) -> str:
     return (
-        f"The Kafka topic has {len(seen.partitions)} partitions and spec.partitions is {topic.partitions}: partitions "
-        f"cannot be removed. Set spec.partitions to {len(seen.partitions)}."
+        f"The Kafka topic has {len(observed.partitions)} partitions and spec.partitions is {topic.partitions}: partitions "
+        f"cannot be removed. Set spec.partitions to {len(observed.partitions)}."
     )

@@ -51,8 +51,8 @@ def decide_topic_deletion(topic: Topic, view: TopicView) -> Step:
         return with_ready_only(topic, FALSE, "Deleting", message, view.now) or Done()
     if view.failure is not None:
         return release_after_timeout(view.waited_s, _kept(topic, message_of(view.failure)))
-    assert view.seen is not None, topic.key
-    return _drop(topic, view, view.seen)
+    assert view.observed is not None, topic.key
+    return _drop(topic, view, view.observed)
 
 
 def decide_topic_deletion_unavailable(
@@ -69,19 +69,19 @@ def decide_topic_deletion_unavailable(
 
 def _is_gone(view: TopicView) -> bool:
     if view.failure is None:
-        return view.seen is None
+        return view.observed is None
     return view.failure.code == UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _drop(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
-    if not is_ours(topic, seen):
-        why = f"It has another ID ({seen.topic_id}) than the topic managed by this Topic ({topic.status.topic_id})."
+def _drop(topic: Topic, view: TopicView, observed: KafkaTopic) -> Step:
+    if not is_ours(topic, observed):
+        why = f"It has another ID ({observed.topic_id}) than the topic managed by this Topic ({topic.status.topic_id})."
         return Release(_kept(topic, why))
     if view.applied:
         return release_after_timeout(
             view.waited_s, _kept(topic, "Kafka has accepted the deletion, but does not complete it.")
         )
-    stop = (StopMoves(topic.name, seen.moving),) if seen.moving else ()
+    stop = (StopMoves(topic.name, observed.moving),) if observed.moving else ()
     return Apply((*stop, DropTopic(topic.name)))
 
 

@@ -23,30 +23,30 @@ DIGEST_LENGTH = 12
 MISSING = Drift("topic", "present", None)
 
 
-def find_drift(topic: Topic, seen: KafkaTopic | None) -> tuple[Drift, ...]:
+def find_drift(topic: Topic, observed: KafkaTopic | None) -> tuple[Drift, ...]:
     """Return every difference, in a fixed order; ignored or undeclared settings are excluded."""
-    if seen is None:
+    if observed is None:
         return (MISSING,)
     found: list[Drift] = []
-    if len(seen.partitions) != topic.partitions:
-        found.append(Drift("partitions", str(topic.partitions), str(len(seen.partitions))))
-    if not has_factor(seen, topic.replication_factor):
-        found.append(Drift("replicationFactor", str(topic.replication_factor), str(seen.replication_factor)))
-    to_set, to_reset = config_changes(dict(topic.config), topic.managed_config, seen.config)
+    if len(observed.partitions) != topic.partitions:
+        found.append(Drift("partitions", str(topic.partitions), str(len(observed.partitions))))
+    if not has_factor(observed, topic.replication_factor):
+        found.append(Drift("replicationFactor", str(topic.replication_factor), str(observed.replication_factor)))
+    to_set, to_reset = config_changes(dict(topic.config), topic.managed_config, observed.config)
     for name, declared in sorted([*to_set, *((name, None) for name in to_reset)]):
-        current = seen.config.get(name)
+        current = observed.config.get(name)
         found.append(Drift(f"config.{name}", _shown(declared), _shown(None if current is None else current.value)))
     return tuple(found)
 
 
-def has_factor(seen: KafkaTopic, factor: int) -> bool:
+def has_factor(observed: KafkaTopic, factor: int) -> bool:
     """Return whether every partition has so many replicas, when what moves has arrived."""
-    return all(len(partition.replicas) == factor for partition in seen.partitions)
+    return all(len(partition.replicas) == factor for partition in observed.partitions)
 
 
-def digest_of(drift: Sequence[Drift], seen: KafkaTopic) -> str:
+def digest_of(drift: Sequence[Drift], observed: KafkaTopic) -> str:
     """Return what names these differences of this very topic; another topic of the same name has another digest."""
-    text = json.dumps([seen.topic_id, *(item.to_json() for item in drift)], sort_keys=True)
+    text = json.dumps([observed.topic_id, *(item.to_json() for item in drift)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
 
 

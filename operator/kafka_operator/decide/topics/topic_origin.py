@@ -30,9 +30,9 @@ def creation_of(topic: Topic) -> str:
     return f"{CREATED}/{topic.metadata.generation}/{topic.status.topic_id or NO_ID}"
 
 
-def adoption_of(seen: KafkaTopic) -> str:
+def adoption_of(observed: KafkaTopic) -> str:
     """Return the annotation of a Topic that adopts the existing Kafka topic."""
-    return f"{ADOPTED}/{seen.topic_id or NO_ID}"
+    return f"{ADOPTED}/{observed.topic_id or NO_ID}"
 
 
 def creates(topic: Topic) -> bool:
@@ -48,33 +48,35 @@ def creates(topic: Topic) -> bool:
     return not _edited_since(topic) or int(announced) > (topic.status.observed_generation or 0)
 
 
-def is_adopted(topic: Topic, seen: KafkaTopic) -> bool:
+def is_adopted(topic: Topic, observed: KafkaTopic) -> bool:
     """Return whether the Kafka topic that is there was found and taken over, rather than created."""
-    return topic.metadata.annotation(ORIGIN) == adoption_of(seen)
+    return topic.metadata.annotation(ORIGIN) == adoption_of(observed)
 
 
-def is_ours(topic: Topic, seen: KafkaTopic) -> bool:
+def is_ours(topic: Topic, observed: KafkaTopic) -> bool:
     """Return whether the Kafka topic that is there may be changed and deleted by this Topic.
 
     One that was announced as created, and differs though the spec is still the same, was created by another client at the same time.
     """
-    if seen.topic_id is not None and seen.topic_id == topic.status.topic_id:
+    if observed.topic_id is not None and observed.topic_id == topic.status.topic_id:
         return True
-    if seen.topic_id is None and topic.status.partitions is not None:  # status shows only an owned or observed topic
+    if (
+        observed.topic_id is None and topic.status.partitions is not None
+    ):  # status shows only an owned or observed topic
         return True
-    if is_adopted(topic, seen):
+    if is_adopted(topic, observed):
         return True
-    return creates(topic) and (_edited_since(topic) or not find_drift(topic, seen))
+    return creates(topic) and (_edited_since(topic) or not find_drift(topic, observed))
 
 
-def may_adopt(topic: Topic, seen: KafkaTopic, drift: Sequence[Drift]) -> bool:
+def may_adopt(topic: Topic, observed: KafkaTopic, drift: Sequence[Drift]) -> bool:
     """Return whether a topic that the Topic does not own may be adopted: it is as declared, or its user has agreed to change it."""
-    return not drift or topic.metadata.annotation(ADOPT) in {ANY_DIFFERENCE, digest_of(drift, seen)}
+    return not drift or topic.metadata.annotation(ADOPT) in {ANY_DIFFERENCE, digest_of(drift, observed)}
 
 
-def adoption_message(topic: Topic, seen: KafkaTopic, drift: Sequence[Drift]) -> str:
+def adoption_message(topic: Topic, observed: KafkaTopic, drift: Sequence[Drift]) -> str:
     """Return what a person has to know, and to do, before a topic that differs is taken over."""
-    digest, consent = digest_of(drift, seen), topic.metadata.annotation(ADOPT)
+    digest, consent = digest_of(drift, observed), topic.metadata.annotation(ADOPT)
     stale = "" if consent is None else f"The annotation {ADOPT} is {consent}, which is for other differences. "
     return (
         f"The Kafka topic {topic.name} exists and differs: {drift_text(drift)}. It is not changed. {stale}"

@@ -40,7 +40,7 @@ RAISED = "ReplicationFactorRaised"
 
 
 def decide_replication(
-    topic: Topic, seen: KafkaTopic, reassignments: Mapping[str, Reassignment]
+    topic: Topic, observed: KafkaTopic, reassignments: Mapping[str, Reassignment]
 ) -> Readiness | CreateReassignment | CancelReassignment | None:
     """Return the status to report, or the Reassignment to create or cancel; None when the factor is as declared and no change is in progress.
 
@@ -52,8 +52,8 @@ def decide_replication(
         if running.action is Action.EXECUTE and _target(topic, running) != topic.replication_factor:
             return CancelReassignment(running.key.name, running.metadata.resource_version)
         message = f"Reassignment {running.key.name} changes the replication factor."
-        return _readiness(topic, seen, CHANGING, message, running)
-    if has_factor(seen, topic.replication_factor):
+        return _readiness(topic, observed, CHANGING, message, running)
+    if has_factor(observed, topic.replication_factor):
         return None
     name, last = _next_name(topic, reassignments)
     if last is not None and last.status.state is not State.COMPLETED:
@@ -61,29 +61,29 @@ def decide_replication(
             f"Reassignment {last.key.name} did not change the replication factor; its state is {last.status.state}: "
             f"{_message(last)} Delete it, or edit this Topic, to retry."
         )
-        return _readiness(topic, seen, FAILED, message, last)
-    if _was_raised_elsewhere(topic, seen):
+        return _readiness(topic, observed, FAILED, message, last)
+    if _was_raised_elsewhere(topic, observed):
         message = (
-            f"The Kafka topic has up to {_most_replicas(seen)} replicas of a partition and spec.replicationFactor is "
+            f"The Kafka topic has up to {_most_replicas(observed)} replicas of a partition and spec.replicationFactor is "
             f"{topic.replication_factor}: it was increased outside this resource, and replicas are not removed for that. Set "
             "spec.replicationFactor to the desired value; to apply the current value, set it again after another number, "
             "or use a Reassignment."
         )
-        return Readiness(FALSE, RAISED, message, find_drift(topic, seen), stalled=True)
-    if seen.moving:
+        return Readiness(FALSE, RAISED, message, find_drift(topic, observed), stalled=True)
+    if observed.moving:
         message = "The replication factor will be changed when moves of partitions of the topic have completed."
-        return Readiness(FALSE, WAITING, message, find_drift(topic, seen))
+        return Readiness(FALSE, WAITING, message, find_drift(topic, observed))
     return CreateReassignment(name, _spec(topic))
 
 
-def _was_raised_elsewhere(topic: Topic, seen: KafkaTopic) -> bool:
+def _was_raised_elsewhere(topic: Topic, observed: KafkaTopic) -> bool:
     """Return whether this generation had taken effect, and the topic has more replicas since than it declares."""
     settled = topic.status.settled_generation == topic.metadata.generation
-    return settled and _most_replicas(seen) > topic.replication_factor
+    return settled and _most_replicas(observed) > topic.replication_factor
 
 
-def _most_replicas(seen: KafkaTopic) -> int:
-    return max((len(partition.replicas) for partition in seen.partitions), default=0)
+def _most_replicas(observed: KafkaTopic) -> int:
+    return max((len(partition.replicas) for partition in observed.partitions), default=0)
 
 
 def is_repeated(step: CreateReassignment, topic: Topic) -> bool:
@@ -126,7 +126,7 @@ def _name(topic: Topic, number: int) -> str:
     return f"{name}-{number}" if number else name
 
 
-def _readiness(topic: Topic, seen: KafkaTopic, reason: str, message: str, item: Reassignment) -> Readiness:
+def _readiness(topic: Topic, observed: KafkaTopic, reason: str, message: str, item: Reassignment) -> Readiness:
     progress = item.status.progress
     percent = 0 if progress is None else progress.percent // PERCENT_STEP * PERCENT_STEP
     change = ReplicationChange(
@@ -136,7 +136,7 @@ def _readiness(topic: Topic, seen: KafkaTopic, reason: str, message: str, item: 
         percent=percent,
         reassignment=item.key.name,
     )
-    drift = find_drift(topic, seen)
+    drift = find_drift(topic, observed)
     return Readiness(FALSE, reason, message, drift, change, stalled=reason == FAILED)
 
 
