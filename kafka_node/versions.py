@@ -140,7 +140,8 @@ def _entries(ranges: Iterable[tuple[int, VersionRange]]) -> list[dict[str, Any]]
 def _intersection(every: Sequence[Mapping[_Key, VersionRange]]) -> dict[_Key, VersionRange]:
     """Return the keys that all have, with the versions that all have."""
     common: set[_Key] = set(every[0]).intersection(*every[1:])
-    ranges = {
-        key: (max(ranges[key][0] for ranges in every), min(one[key][1] for one in every)) for key in sorted(common)
+    limits = {
+        key: (max(ranges[key][0] for ranges in every), min(ranges[key][1] for ranges in every))
+        for key in sorted(common)
     }
-    return {key: (lowest, highest) for key, (lowest, highest) in ranges.items() if lowest <= highest}
+    return {key: (lowest, highest) for key, (lowest, highest) in limits.items() if lowest <= highest}

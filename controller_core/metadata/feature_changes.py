@@ -134,8 +134,10 @@ def _reason(what: str, levels: Levels, level: int) -> str | None:
 
 
 def _levels(features: Iterable[SupportedFeature], name: str) -> Levels:
-    found = (feature for feature in features if feature.name == name)
-    return next(((one.min_supported_version, one.max_supported_version) for one in found), DISABLED)
+    levels = (
+        (feature.min_supported_version, feature.max_supported_version) for feature in features if feature.name == name
+    )
+    return next(levels, DISABLED)
 
 
 def _refused_downgrade(current: int, update: FeatureUpdate) -> Failure | None:

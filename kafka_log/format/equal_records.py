@@ -96,5 +96,5 @@ def run_after(data: bytes, first: int, end: int, index: int, count: int, base_ti
     low = data[begin - 1 : begin - 1 + span : stride]
     if min(low) < CONTINUED:
         return NO_RUN
-    pairs = (one & 0x7F | two << 7 for one, two in zip(low, last, strict=True))
+    pairs = (low_byte & 0x7F | high_byte << 7 for low_byte, high_byte in zip(low, last, strict=True))
     return Run([base_timestamp_ms + ((pair >> 1) ^ -(pair & 1)) for pair in pairs], without_key, stride)

@@ -73,7 +73,7 @@ def shop(
     message = re.sub("[^a-z0-9]+", "-", request.node.name.lower())
     # By the whole id: the same test may run on clusters of several kinds.
     made = Namespace(api, f"{zlib.crc32(request.node.nodeid.encode()):08x}-{message}"[:63].strip("-"))
-    made.take(raw_cluster("main", *kafka.bootstrap.split(",")))
+    made.apply(raw_cluster("main", *kafka.bootstrap.split(",")))
     made.until("Cluster", "main", "True")
     yield made
     made.empty()

@@ -27,7 +27,7 @@ PLURALS = {
     "SparkApplication": "sparkapplications",
     "ScheduledSparkApplication": "scheduledsparkapplications",
 }
-TAKEN = {HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED}
+ACCEPTED = {HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED}
 
 
 class Namespace:
@@ -40,7 +40,7 @@ class Namespace:
         _check(api.send("POST", "/api/v1/namespaces", namespace))
 
     def refusal(self, raw: Mapping[str, Any]) -> str:
-        """Return the words by which the API server refuses a resource, empty when it would take it; nothing is changed.
+        """Return the message by which the API server rejects a resource, empty when it would accept it; nothing is changed.
 
         A resource that exists is replaced as a whole, as `kubectl apply` changes one that it made; again if the operator has written its
         status in the meantime.
@@ -49,7 +49,7 @@ class Namespace:
             answer = self._dry_run(raw)
             if answer.status != HTTPStatus.CONFLICT:
                 break
-        return "" if answer.status in TAKEN else json.loads(answer.body)["message"]
+        return "" if answer.status in ACCEPTED else json.loads(answer.body)["message"]
 
     def _dry_run(self, raw: Mapping[str, Any]) -> Answer:
         kind, name = raw["kind"], raw["metadata"]["name"]
@@ -60,8 +60,8 @@ class Namespace:
         method, path = ("POST", path) if found is None else ("PUT", f"{path}/{name}")
         return self.api.send(method, f"{path}?dryRun=All&fieldValidation=Strict", named)
 
-    def take(self, raw: Mapping[str, Any]) -> None:
-        """Apply a resource that must be taken."""
+    def apply(self, raw: Mapping[str, Any]) -> None:
+        """Apply a resource that must be accepted."""
         named = {**raw, "metadata": {**raw["metadata"], "namespace": self.name}}
         _check(self.api.apply(f"{self._path(raw['kind'])}/{raw['metadata']['name']}", named))
 
@@ -137,7 +137,7 @@ class Namespace:
 
 
 def _check(answer: Answer) -> None:
-    assert answer.status in TAKEN, answer.body.decode()
+    assert answer.status in ACCEPTED, answer.body.decode()
 
 
 def _version(item: Mapping[str, Any]) -> int:

@@ -92,7 +92,7 @@ def until_state(jobs: Namespace, name: str, state: str) -> dict[str, Any]:
 
 def test_an_application_is_one_driver_that_the_restricted_standard_takes(jobs: Namespace, kubelet: Kubelet) -> None:
     """Our operator creates the driver pod itself; state, attempts, duration, events; owner references."""
-    jobs.take(raw_spark("well"))
+    jobs.apply(raw_spark("well"))
     status = until_state(jobs, "well", "Completed")
 
     (driver,) = kubelet.drivers()
@@ -122,7 +122,7 @@ def test_another_attempt_has_another_driver(jobs: Namespace, kubelet: Kubelet) -
     """O11; and the end, with what happened in its words."""
     kubelet.scripts["bad"] = FAILS
     policy = {"type": "OnFailure", "onFailureRetries": 1, "onFailureRetryInterval": 1}
-    jobs.take(raw_spark("bad", restartPolicy=policy))
+    jobs.apply(raw_spark("bad", restartPolicy=policy))
     status = until_state(jobs, "bad", "Failed")
 
     assert {"attempts": 2, "failedAttempts": 2}.items() <= status.items()
@@ -134,7 +134,7 @@ def test_another_attempt_has_another_driver(jobs: Namespace, kubelet: Kubelet) -
 def test_a_killed_operator_finds_its_driver_again(jobs: Namespace, kubelet: Kubelet, operator: StewardOperator) -> None:
     """O11: killed at any moment, one driver an attempt."""
     kubelet.scripts["long"] = RUNS_FOREVER
-    jobs.take(raw_spark("long"))
+    jobs.apply(raw_spark("long"))
     wait_until(lambda: bool(kubelet.drivers()), timeout_s=PATIENCE_S, what="a driver is there")
     operator.kill()
     operator.start()
@@ -149,22 +149,22 @@ def test_a_killed_operator_finds_its_driver_again(jobs: Namespace, kubelet: Kube
 def test_an_image_that_cannot_be_pulled_and_a_forbidden_pod_are_reported(jobs: Namespace, kubelet: Kubelet) -> None:
     """A condition and an event with the problem and what to do."""
     kubelet.scripts["image"] = NO_IMAGE
-    jobs.take(raw_spark("image"))
-    jobs.take(raw_spark("root", driver={"securityContext": {"privileged": True}}))
-    jobs.take(raw_spark("typo", driver={"volumeMounts": [{"name": "none", "mountPath": "/none"}]}))
+    jobs.apply(raw_spark("image"))
+    jobs.apply(raw_spark("root", driver={"securityContext": {"privileged": True}}))
+    jobs.apply(raw_spark("typo", driver={"volumeMounts": [{"name": "none", "mountPath": "/none"}]}))
 
     jobs.until("SparkApplication", "image", "False", "ImageNotPulled")
     jobs.until("SparkApplication", "root", "False", "DriverRefused")
     jobs.until("SparkApplication", "typo", "False", "DriverRefused")
     jobs.until_events("image", ("Normal", "DriverCreated"), ("Warning", "ImageNotPulled"))
-    jobs.take(raw_spark("host", driver={"podSecurityContext": {"runAsNonRoot": False}}))
+    jobs.apply(raw_spark("host", driver={"podSecurityContext": {"runAsNonRoot": False}}))
     jobs.until("SparkApplication", "host", "False", "PodSecurity")
 
 
 def test_a_schedule_starts_what_is_due_late_and_once(jobs: Namespace, kubelet: Kubelet) -> None:
     """Missed schedules are handled like a CronJob's: one is started late, the other reported."""
     assert kubelet.scripts == {}
-    jobs.take(raw_schedule("hourly", suspend=True))
+    jobs.apply(raw_schedule("hourly", suspend=True))
     jobs.until("ScheduledSparkApplication", "hourly", "True", "Suspended")
     past = (datetime.now(UTC) - timedelta(hours=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
     patch = json.dumps({"status": {"lastScheduleTime": past}})
@@ -190,8 +190,8 @@ def test_a_schedule_starts_what_is_due_late_and_once(jobs: Namespace, kubelet: K
 
 def test_an_invalid_schedule_is_reported(jobs: Namespace) -> None:
     """By condition; the message shows what to write."""
-    jobs.take(raw_schedule("no-zone", timeZone="Mars/Olympus"))
-    jobs.take(raw_schedule("no-time", schedule="61 * * * *"))
+    jobs.apply(raw_schedule("no-zone", timeZone="Mars/Olympus"))
+    jobs.apply(raw_schedule("no-time", schedule="61 * * * *"))
 
     jobs.until("ScheduledSparkApplication", "no-zone", "False", "InvalidSchedule")
     jobs.until("ScheduledSparkApplication", "no-time", "False", "InvalidSchedule")
@@ -200,7 +200,7 @@ def test_an_invalid_schedule_is_reported(jobs: Namespace) -> None:
 
 def test_a_period_is_a_schedule(jobs: Namespace) -> None:
     """@every, as Kubeflow's examples write it."""
-    jobs.take(raw_schedule("period", schedule="@every 1h30m"))
+    jobs.apply(raw_schedule("period", schedule="@every 1h30m"))
 
     jobs.until("ScheduledSparkApplication", "period", "True", "Scheduled")
     created = read_time(jobs.get("ScheduledSparkApplication", "period")["metadata"]["creationTimestamp"])  # type: ignore[index]
@@ -211,7 +211,7 @@ def test_a_period_is_a_schedule(jobs: Namespace) -> None:
 
 def test_a_volume_with_a_further_unsupported_source_is_reported(jobs: Namespace) -> None:
     """The schema keeps what it does not know, so that the operator sees it: no part of a volume is dropped in silence."""
-    jobs.take(raw_spark("two", volumes=[{"name": "data", "emptyDir": {}, "hostPath": {"path": "/"}}]))
+    jobs.apply(raw_spark("two", volumes=[{"name": "data", "emptyDir": {}, "hostPath": {"path": "/"}}]))
 
     jobs.until("SparkApplication", "two", "False", "InvalidVolume")
     assert "has emptyDir and hostPath" in jobs.ready("SparkApplication", "two")[2]
@@ -252,10 +252,10 @@ def test_an_invalid_application_is_refused_at_apply(jobs: Namespace, spec: dict[
 
 def test_the_engine_cannot_be_changed_and_examples_are_accepted(jobs: Namespace) -> None:
     """Users copy them."""
-    jobs.take(raw_spark("kept", suspend=True))
+    jobs.apply(raw_spark("kept", suspend=True))
     assert "engine cannot be changed" in jobs.refusal(raw_spark("kept", suspend=True, engine="Local"))
     for name in ("spark-application", "spark-schedule", "balance-run"):
         raw = yaml.safe_load((ROOT / "examples" / f"{name}.yaml").read_text(encoding="utf-8"))
         raw["spec"]["suspend"] = True
-        jobs.take(raw)
+        jobs.apply(raw)
     assert "unknown field" in jobs.refusal(raw_spark("typo", sparkconf={}))

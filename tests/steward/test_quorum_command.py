@@ -1,4 +1,4 @@
-"""`steward quorum`: why it does not start, in words that name the file and what to do."""
+"""`steward quorum`: messages of a start that fails name the file and what to do."""
 
 import socket
 import uuid

@@ -93,7 +93,7 @@ class Check:
         """Send a request to the controller; an earlier attempt whose answer did not come may have succeeded."""
 
         def codes_of(response: Body) -> list[int]:
-            return [one["error_code"] for one in response[results]]
+            return [result["error_code"] for result in response[results]]
 
         decode = body_decoder(key)
         found = await self._client.call_controller(key, body, decode, codes_of, deadline=deadline, versions=versions)

@@ -182,7 +182,7 @@ async def test_a_role_is_assumed_and_signs(sts: FakeSts) -> None:
 
 
 async def test_a_role_that_is_refused_is_reported_without_a_secret(sts: FakeSts) -> None:
-    """With AWS's own words."""
+    """With AWS's message."""
     sts.is_refusing = True
 
     with pytest.raises(SaslFailed) as caught:

@@ -25,7 +25,7 @@ def test_a_topic_is_created_extended_changed_and_deleted(
 ) -> None:
     """Creation to Ready takes two writes; partitions and settings change; the Kafka topic is deleted with the resource."""
     before = _topic_writes(operator)
-    shop.take(raw_topic("e2e-life", config={"retention.ms": "60000", "min.insync.replicas": "2"}))
+    shop.apply(raw_topic("e2e-life", config={"retention.ms": "60000", "min.insync.replicas": "2"}))
     shop.until("Topic", "e2e-life", "True", "AsDeclared")
     assert _topic_writes(operator) - before == 2
     # Brokers learn of a topic one after the other; the operator reads it from the controller.
@@ -36,7 +36,7 @@ def test_a_topic_is_created_extended_changed_and_deleted(
     row = shop.kubectl("get", "topic", "e2e-life").splitlines()[1].split()
     assert row[:6] == ["e2e-life", "main", "6", "3", "True", "AsDeclared"]
 
-    shop.take(
+    shop.apply(
         raw_topic("e2e-life", partitions=8, config={"retention.ms": "70000", "cleanup.policy": "compact, delete"})
     )
     wait_until(
@@ -87,20 +87,20 @@ def test_bad_input_is_reported_with_the_brokers_message(
     shop: Namespace, kafka: Stock, name: str, spec: dict[str, object], reason: str, message: str
 ) -> None:
     """Ready has the reason and the message, nothing is created, and one event is posted. A corrected spec becomes Ready."""
-    shop.take(raw_topic(f"e2e-bad-{name}", **spec))
+    shop.apply(raw_topic(f"e2e-bad-{name}", **spec))
 
     shop.until("Topic", f"e2e-bad-{name}", "False", reason, message)
     assert not kafka.exists(f"e2e-bad-{name}")
-    shop.take(raw_topic(f"e2e-bad-{name}", replicationFactor=1))
+    shop.apply(raw_topic(f"e2e-bad-{name}", replicationFactor=1))
     shop.until("Topic", f"e2e-bad-{name}", "True")
     shop.until_events(f"e2e-bad-{name}", ("Warning", reason), ("Normal", "AsDeclared"))
 
 
 def test_a_colliding_name_is_reported(shop: Namespace) -> None:
     """Kafka rejects it: a.b and a_b would have the same metric names."""
-    shop.take(raw_topic("e2e.collides"))
+    shop.apply(raw_topic("e2e.collides"))
     shop.until("Topic", "e2e.collides", "True")
-    shop.take(raw_topic("second", topicName="e2e_collides"))
+    shop.apply(raw_topic("second", topicName="e2e_collides"))
 
     shop.until("Topic", "second", "False", "InvalidTopic")
 
@@ -108,7 +108,7 @@ def test_a_colliding_name_is_reported(shop: Namespace) -> None:
 @pytest.mark.shows("F6")
 def test_drift_is_reverted_and_undeclared_settings_are_kept(shop: Namespace, kafka: Stock) -> None:
     """At the next resync, without a write to Kubernetes."""
-    shop.take(raw_topic("e2e-drift", config={"retention.ms": "60000"}))
+    shop.apply(raw_topic("e2e-drift", config={"retention.ms": "60000"}))
     shop.until("Topic", "e2e-drift", "True")
     found = shop.get("Topic", "e2e-drift")
     assert found is not None
@@ -125,10 +125,10 @@ def test_drift_is_reverted_and_undeclared_settings_are_kept(shop: Namespace, kaf
 @pytest.mark.shows("F28", "F2")
 def test_the_oldest_topic_wins_and_the_next_takes_over(shop: Namespace, kafka: Stock) -> None:
     """O5."""
-    shop.take(raw_topic("e2e-first", topicName="e2e-shared", partitions=2))
+    shop.apply(raw_topic("e2e-first", topicName="e2e-shared", partitions=2))
     shop.until("Topic", "e2e-first", "True")
     time.sleep(1.1)  # creationTimestamp has whole seconds
-    shop.take(raw_topic("e2e-second", topicName="e2e-shared", partitions=3))
+    shop.apply(raw_topic("e2e-second", topicName="e2e-shared", partitions=3))
 
     shop.until("Topic", "e2e-second", "False", "Conflict")
     assert f"{shop.name}/e2e-first" in shop.ready("Topic", "e2e-second")[2]
@@ -144,7 +144,7 @@ def test_a_reassignment_moves_partitions_and_shows_its_progress(shop: Namespace,
     kafka.create("e2e-move", [[1, 2]] * 4)
     kafka.fill("e2e-move", 50)
     plan = raw_plan("e2e-move", p0=[2, 3], p1=[3, 2], p2=[3, 1], p3=[1, 2])
-    shop.take(raw_reassignment(plan=plan))
+    shop.apply(raw_reassignment(plan=plan))
 
     shop.until("Reassignment", "move", "True", "Completed")
 
@@ -163,7 +163,7 @@ def test_a_reassignment_moves_partitions_and_shows_its_progress(shop: Namespace,
     moved, _, total = row[5].partition("/")
     assert moved == total != "0B"
     shop.until_events("move", ("Normal", "Running"), ("Normal", "Completed"))
-    shop.take(raw_reassignment(plan=plan, ttlSecondsAfterFinished=1))
+    shop.apply(raw_reassignment(plan=plan, ttlSecondsAfterFinished=1))
     shop.until_gone("Reassignment", "move")
 
 
@@ -177,16 +177,16 @@ def test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancel
     kafka.throttle(3, "e2e-slow", 1000)
     try:
         plan = raw_plan("e2e-slow", p0=[2, 3], p1=[2, 1])
-        shop.take(raw_reassignment(plan=plan))
+        shop.apply(raw_reassignment(plan=plan))
         shop.until("Reassignment", "move", "False", "Running", "1 of 2 partitions have completed.")
         operator.kill()
         operator.start()
-        shop.take(raw_reassignment("other", plan=raw_plan("e2e-slow", p0=[1, 3])))
+        shop.apply(raw_reassignment("other", plan=raw_plan("e2e-slow", p0=[1, 3])))
         shop.until("Reassignment", "other", "False", "Overlap")
         assert shop.status("Reassignment", "other")["state"] == "Failed"
         assert shop.ready("Reassignment", "move")[:2] == ("False", "Running")
 
-        shop.take(raw_reassignment(plan=plan, action="Cancel"))
+        shop.apply(raw_reassignment(plan=plan, action="Cancel"))
         shop.until("Reassignment", "move", "False", "Cancelled")
 
         def is_cancelled() -> bool:
@@ -204,7 +204,7 @@ def test_a_reassignment_deleted_while_it_runs_is_cancelled_first(shop: Namespace
     kafka.fill("e2e-stop", 400)
     kafka.throttle(3, "e2e-stop", 1000)
     try:
-        shop.take(raw_reassignment(topics=[{"name": "e2e-stop", "brokers": [2, 3]}]))
+        shop.apply(raw_reassignment(topics=[{"name": "e2e-stop", "brokers": [2, 3]}]))
         shop.until("Reassignment", "move", "False", "Running")
         shop.delete("Reassignment", "move")
         shop.until_gone("Reassignment", "move")
@@ -232,7 +232,7 @@ def test_a_bad_plan_has_a_reason_and_moves_nothing(
     """Each error has its own reason."""
     if not kafka.exists("e2e-plans"):
         kafka.create("e2e-plans", [[1, 2], [1, 2]])
-    shop.take(raw_reassignment(plan=plan))
+    shop.apply(raw_reassignment(plan=plan))
 
     shop.until("Reassignment", "move", "False", reason)
 
@@ -244,8 +244,8 @@ def test_an_unreachable_cluster_is_unknown_with_one_event_until_its_address_is_c
     shop: Namespace, kafka: Stock
 ) -> None:
     """Ready=Unknown, retried with backoff, one event."""
-    shop.take(raw_cluster("away", "127.0.0.1:1"))
-    shop.take(raw_topic("e2e-away", cluster="away"))
+    shop.apply(raw_cluster("away", "127.0.0.1:1"))
+    shop.apply(raw_topic("e2e-away", cluster="away"))
     shop.until("Cluster", "away", "Unknown", "ClusterUnreachable")
     shop.until("Topic", "e2e-away", "Unknown", "ClusterUnreachable")
     message = "No broker of Cluster away responds at 127.0.0.1:1."
@@ -254,17 +254,17 @@ def test_an_unreachable_cluster_is_unknown_with_one_event_until_its_address_is_c
     shop.until_events("away", ("Warning", "ClusterUnreachable"))
     shop.until_events("e2e-away", ("Warning", "ClusterUnreachable"))
 
-    shop.take(raw_cluster("away", *kafka.bootstrap.split(",")))
+    shop.apply(raw_cluster("away", *kafka.bootstrap.split(",")))
 
     shop.until("Topic", "e2e-away", "True")
 
 
 def test_a_topic_without_its_cluster_waits_for_it(shop: Namespace, kafka: Stock) -> None:
     """The order of apply does not matter."""
-    shop.take(raw_topic("e2e-early", cluster="later"))
+    shop.apply(raw_topic("e2e-early", cluster="later"))
     shop.until("Topic", "e2e-early", "Unknown", "ClusterNotFound")
 
-    shop.take(raw_cluster("later", *kafka.bootstrap.split(",")))
+    shop.apply(raw_cluster("later", *kafka.bootstrap.split(",")))
 
     shop.until("Topic", "e2e-early", "True")
 

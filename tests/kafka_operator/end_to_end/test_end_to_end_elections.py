@@ -52,7 +52,7 @@ def test_leaders_return_to_a_broker_that_is_back(shop: Namespace, kafka: Stock, 
         lambda: kafka.in_sync("elect-preferred") == [[1, 2], [1, 2], [2, 3]], timeout_s=PATIENCE_S, what="all in sync"
     )
 
-    shop.take(raw_election("back", topics=["elect-preferred", "not-there"]))
+    shop.apply(raw_election("back", topics=["elect-preferred", "not-there"]))
     status = until_ended(shop, "back")
 
     assert status["state"] == "PartlyFailed"
@@ -60,7 +60,7 @@ def test_leaders_return_to_a_broker_that_is_back(shop: Namespace, kafka: Stock, 
     wait_until(
         lambda: leaders(kafka, "elect-preferred") == [2, 1, 2], timeout_s=PATIENCE_S, what="broker 2 leads again"
     )
-    shop.take(raw_election("again", brokers=[2]))
+    shop.apply(raw_election("again", brokers=[2]))
     assert until_ended(shop, "again")["state"] == "Completed"
 
 
@@ -75,7 +75,7 @@ def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
     brokers.broker(2).kill()
     brokers.broker(3).start()
     wait_until(lambda: leaders(kafka, "elect-unclean") == [-1], timeout_s=PATIENCE_S, what="no broker leads")
-    shop.take(raw_election("preferred", partitions=[{"topic": "elect-unclean", "partition": 0}]))
+    shop.apply(raw_election("preferred", partitions=[{"topic": "elect-unclean", "partition": 0}]))
     wait_until(
         lambda: int(shop.status("Cluster", "main").get("offline", 0)) > 0,
         timeout_s=CLUSTER_METRICS_S,
@@ -84,7 +84,7 @@ def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
     failed = until_ended(shop, "preferred")
     assert "PREFERRED_LEADER_NOT_AVAILABLE" in str(failed["results"])
 
-    shop.take(raw_election("unclean", type="Unclean", acceptDataLoss=True, topics=["elect-unclean"]))
+    shop.apply(raw_election("unclean", type="Unclean", acceptDataLoss=True, topics=["elect-unclean"]))
     status = until_ended(shop, "unclean")
 
     expected = [{"topic": "elect-unclean", "partition": 0, "result": "ELECTED", "leader": 3}]
@@ -131,16 +131,16 @@ def restored(shop: Namespace, kind: str, name: str) -> None:
     shop.delete(kind, name)
     shop.until_gone(kind, name)
     kept = {key: value for key, value in found["metadata"].items() if key in KEPT}
-    shop.take({"apiVersion": found["apiVersion"], "kind": kind, "metadata": kept, "spec": found["spec"]})
+    shop.apply({"apiVersion": found["apiVersion"], "kind": kind, "metadata": kept, "spec": found["spec"]})
 
 
 @pytest.mark.shows("F42")
 def test_resources_restored_without_status_are_not_run_again(shop: Namespace, kafka: Stock) -> None:
     """A Reassignment and an Election: Stalled with what to do, until a user removes the annotation. The page on backups quotes it."""
     kafka.create("restored", [[1, 2]])
-    shop.take(raw_reassignment("move", plan=raw_plan("restored", p0=[2, 3])))
+    shop.apply(raw_reassignment("move", plan=raw_plan("restored", p0=[2, 3])))
     shop.until("Reassignment", "move", "True", "Completed")
-    shop.take(raw_election("elect", topics=["restored"]))
+    shop.apply(raw_election("elect", topics=["restored"]))
     assert until_ended(shop, "elect")["state"] == "Completed"
     shop.kubectl("wait", "--for=condition=Complete", "--timeout=60s", "reassignments.steward.dev/move")
     shop.kubectl("wait", "--for=condition=Complete", "--timeout=60s", "elections.steward.dev/elect")

@@ -91,11 +91,11 @@ def test_the_goal_racks_moves_a_second_replica_out_of_its_rack(shop: Namespace, 
     """Brokers 2 and 3 are in one rack: approved and carried out, one of the replicas is on broker 1, and nothing else moves."""
     kafka.create("e2e-racks", [[2, 3], [1, 2]])
     goal = {"racks": True, "topics": ["e2e-racks"]}
-    shop.take(raw_reassignment(goal=goal))
+    shop.apply(raw_reassignment(goal=goal))
     proposed = until_state(shop, "Proposed")
     assert [item["partition"] for item in proposed["plan"]] == [0]
 
-    shop.take(raw_reassignment(goal=goal, approvedDigest=proposed["digest"]))
+    shop.apply(raw_reassignment(goal=goal, approvedDigest=proposed["digest"]))
 
     until_state(shop, "Completed")
     target = [proposed["plan"][0]["replicas"], [1, 2]]
@@ -111,7 +111,7 @@ def test_what_if_by_the_name_of_a_cluster_has_the_figures_of_the_reassignments_p
     kafka.create("e2e-what-if", [[3, 1], [2, 3], [1, 2]])
     kafka.fill("e2e-what-if", 150)
     where = ["--cluster", "main", "--namespace", shop.name, "--kubeconfig", str(shop.api.kubeconfig)]
-    shop.take(raw_reassignment(goal={"removeBrokers": [3]}))
+    shop.apply(raw_reassignment(goal={"removeBrokers": [3]}))
     proposal = until_state(shop, "Proposed")["proposal"]
 
     answer = CliRunner().invoke(kubectl_app, ["what-if", *where, "--remove-brokers", "3", "--output", "json"])
@@ -140,7 +140,7 @@ def test_a_consumer_group_that_lags_blocks_the_start_until_it_has_caught_up(shop
         "maxUnderMinIsrPartitions": 1000,
         "resumeAfterSeconds": 0,
     }
-    shop.take(raw_reassignment(plan=raw_plan("e2e-lag", p0=[2, 3]), guard=guard))
+    shop.apply(raw_reassignment(plan=raw_plan("e2e-lag", p0=[2, 3]), guard=guard))
     shop.until("Reassignment", "move", "False", "GuardBreached")
     assert "lag of group e2e-billing: 20 (maximum 5)" in shop.ready("Reassignment", "move")[2]
     assert kafka.replicas("e2e-lag") == [[1, 2]]
@@ -171,14 +171,14 @@ def test_a_broker_that_is_removed_takes_no_new_replicas_until_the_removal_is_can
     kafka.create("e2e-cordoned", [[3, 1], [3, 2]])
     kafka.fill("e2e-cordoned", 200)
     removal = {"goal": {"removeBrokers": [3]}, "approval": "Automatic", "throttle": SLOW}
-    shop.take(raw_reassignment(**removal))
+    shop.apply(raw_reassignment(**removal))
 
     until_state(shop, "Running")
 
     assert kafka.broker_config(3, SETTING) == "*"
     assert [cordon["id"] for cordon in shop.status("Cluster", "main")["cordons"]] == [3]
     assert holders_of_a_new_topic(kafka, "e2e-placed-elsewhere") == {1, 2}
-    shop.take(raw_reassignment(**removal, action="Cancel"))
+    shop.apply(raw_reassignment(**removal, action="Cancel"))
     until_state(shop, "Cancelled")
     wait_until(lambda: kafka.broker_config(3, SETTING) is None, timeout_s=PATIENCE_S, what="the cordon is removed")
     assert holders_of_a_new_topic(kafka, "e2e-placed-everywhere") == {1, 2, 3}

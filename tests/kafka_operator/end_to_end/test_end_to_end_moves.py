@@ -79,13 +79,13 @@ def test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back(shop:
     kafka.create("e2e-throttled", [[1, 2], [2, 1]])
     kafka.fill("e2e-throttled", 300)
     plan = raw_plan("e2e-throttled", p0=[2, 3], p1=[3, 1])
-    shop.take(raw_reassignment("slow", plan=plan, throttle=SLOW))
+    shop.apply(raw_reassignment("slow", plan=plan, throttle=SLOW))
     shop.until("Reassignment", "slow", "False", "Running")
     assert dict.fromkeys(RATES, "20000") == rates(kafka, 3)
     assert kafka.config("e2e-throttled")["follower.replication.throttled.replicas"] == "0:3,1:3"
     progress = shop.status("Reassignment", "slow")["progress"]
     assert progress["bytesTotal"] > 2_000_000
-    shop.take(raw_reassignment("slow", plan=plan, throttle=CHANGED))
+    shop.apply(raw_reassignment("slow", plan=plan, throttle=CHANGED))
     wait_until(
         lambda: rates(kafka, 3) == dict.fromkeys(RATES, "30000"), timeout_s=PATIENCE_S, what="the throttle is changed"
     )
@@ -94,14 +94,14 @@ def test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back(shop:
         timeout_s=PATIENCE_S,
         what="the time left is shown",
     )
-    shop.take(raw_reassignment("slow", plan=plan, throttle=CHANGED, action="Cancel"))
+    shop.apply(raw_reassignment("slow", plan=plan, throttle=CHANGED, action="Cancel"))
     until_state(shop, "Cancelled", "slow")
     assert throttles(kafka, "e2e-throttled") == {}
 
-    shop.take(raw_reassignment(plan=plan, throttle={"bytesPerSecond": 500_000_000}))
+    shop.apply(raw_reassignment(plan=plan, throttle={"bytesPerSecond": 500_000_000}))
     done = until_state(shop, "Completed")
     assert done["progress"]["bytesMoved"] == done["progress"]["bytesTotal"] > 2_000_000
-    shop.take(raw_reassignment(plan=plan, throttle={"bytesPerSecond": 500_000_000}, action="Rollback"))
+    shop.apply(raw_reassignment(plan=plan, throttle={"bytesPerSecond": 500_000_000}, action="Rollback"))
     until_state(shop, "RolledBack")
     shop.until("Reassignment", "move", "True", "RolledBack")
 
@@ -119,7 +119,7 @@ def test_a_throttled_move_that_is_killed_and_deleted_leaves_no_throttle(
     kafka.fill("e2e-killed", 300)
     kafka.set_config("e2e-killed", "leader.replication.throttled.replicas", "5:1")
     before = throttles(kafka, "e2e-killed")
-    shop.take(raw_reassignment(plan=raw_plan("e2e-killed", p0=[2, 3]), throttle=SLOW))
+    shop.apply(raw_reassignment(plan=raw_plan("e2e-killed", p0=[2, 3]), throttle=SLOW))
     shop.until("Reassignment", "move", "False", "Running")
     assert before != throttles(kafka, "e2e-killed")
     operator.kill()
@@ -138,14 +138,14 @@ def test_a_throttle_below_the_traffic_is_reported_before_any_move(shop: Namespac
     kafka.create("e2e-busy", [[1, 2]])
     writer("e2e-busy")
     plan = raw_plan("e2e-busy", p0=[2, 3])
-    shop.take(raw_reassignment(plan=plan, throttle={"bytesPerSecond": 1000}))
+    shop.apply(raw_reassignment(plan=plan, throttle={"bytesPerSecond": 1000}))
     shop.until("Reassignment", "move", "False", "ThrottleTooLow")
     assert "bytes per second on broker" in shop.ready("Reassignment", "move")[2]
     assert kafka.replicas("e2e-busy") == [[1, 2]]
     assert throttles(kafka, "e2e-busy") == {}
 
     adaptive = {"adaptive": {"minBytesPerSecond": 1000, "maxBytesPerSecond": 500_000_000}}
-    shop.take(raw_reassignment(plan=plan, throttle=adaptive))
+    shop.apply(raw_reassignment(plan=plan, throttle=adaptive))
 
     until_state(shop, "Completed")
     assert throttles(kafka, "e2e-busy") == {}
@@ -159,14 +159,14 @@ def test_a_plan_outside_its_windows_waits_and_moves_once_one_is_open(shop: Names
     never = {"schedule": "0 0 30 2 *", "duration": "1h"}
     later = {"schedule": f"0 {(datetime.now(UTC).hour + 6) % 24} * * *", "duration": "1h"}
     always = {"schedule": "* * * * *", "duration": "1h", "timeZone": "Europe/Berlin"}
-    shop.take(raw_reassignment(plan=plan, windows=[never]))
+    shop.apply(raw_reassignment(plan=plan, windows=[never]))
     shop.until("Reassignment", "move", "False", "InvalidWindow")
-    shop.take(raw_reassignment(plan=plan, windows=[later]))
+    shop.apply(raw_reassignment(plan=plan, windows=[later]))
     shop.until("Reassignment", "move", "False", "OutsideWindow")
     assert kafka.replicas("e2e-windows") == [[1, 2]]
     assert shop.status("Reassignment", "move")["nextWindowTime"] in shop.ready("Reassignment", "move")[2]
 
-    shop.take(raw_reassignment(plan=plan, windows=[later, always]))
+    shop.apply(raw_reassignment(plan=plan, windows=[later, always]))
 
     until_state(shop, "Completed")
     shop.until_events(
@@ -210,9 +210,9 @@ def test_a_query_over_its_threshold_takes_a_running_move_back(
     """Pause at the first reading, rollback at the second; Kafka has its previous replicas and no throttle."""
     kafka.create("e2e-guard", [[1, 2]])
     kafka.fill("e2e-guard", 300)
-    shop.take(raw_cluster("main", *kafka.bootstrap.split(","), prometheus={"url": prometheus[1]}))
+    shop.apply(raw_cluster("main", *kafka.bootstrap.split(","), prometheus={"url": prometheus[1]}))
     guard = {"action": "Rollback", "queries": [{"name": "p99", "query": "produce_p99", "max": 0.5}]}
-    shop.take(raw_reassignment(plan=raw_plan("e2e-guard", p0=[2, 3]), throttle=SLOW, guard=guard))
+    shop.apply(raw_reassignment(plan=raw_plan("e2e-guard", p0=[2, 3]), throttle=SLOW, guard=guard))
     shop.until("Reassignment", "move", "False", "Running")
     prometheus[0] = "0.75"
     shop.until("Reassignment", "move", "False", "GuardBreached")
@@ -231,13 +231,13 @@ def test_a_canary_moves_and_the_others_wait_for_the_approval_of_the_same_plan(sh
     kafka.create("e2e-canary", [[1, 2], [2, 1]])
     plan = raw_plan("e2e-canary", p0=[2, 3], p1=[3, 1])
     first = {"partitions": 1, "soakSeconds": 1}
-    shop.take(raw_reassignment(plan=plan, canary=first))
+    shop.apply(raw_reassignment(plan=plan, canary=first))
     shop.until("Reassignment", "move", "False", "CanaryApprovalRequired")
     assert sorted(kafka.replicas("e2e-canary")[0]) == [2, 3]
     assert kafka.replicas("e2e-canary")[1] == [2, 1]
 
     digest = shop.status("Reassignment", "move")["digest"]
-    shop.take(raw_reassignment(plan=plan, canary={**first, "approvedDigest": digest}))
+    shop.apply(raw_reassignment(plan=plan, canary={**first, "approvedDigest": digest}))
 
     until_state(shop, "Completed")
     wait_until(
@@ -251,12 +251,12 @@ def test_a_goal_is_proposed_approved_and_reached(shop: Namespace, kafka: Stock) 
     kafka.create("e2e-goal", [[1], [2]])
     kafka.fill("e2e-goal", 100)
     goal = {"replicationFactor": 2, "topics": ["e2e-goal"]}
-    shop.take(raw_reassignment(goal=goal))
+    shop.apply(raw_reassignment(goal=goal))
     proposed = until_state(shop, "Proposed")
     assert proposed["proposal"]["bytesToMove"] == proposed["proposal"]["lowerBoundBytes"] > 900_000
     assert kafka.replicas("e2e-goal") == [[1], [2]]
 
-    shop.take(raw_reassignment(goal=goal, approvedDigest=proposed["digest"]))
+    shop.apply(raw_reassignment(goal=goal, approvedDigest=proposed["digest"]))
 
     until_state(shop, "Completed")
     plan = sorted(proposed["plan"], key=lambda item: item["partition"])
@@ -277,13 +277,13 @@ def test_a_plan_in_config_maps_is_carried_out_if_its_digest_is_right(shop: Names
         raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": shop.name}, **data}
         shop.api.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(raw), check=True)
     names = ["first", "second"]
-    shop.take(raw_reassignment("wrong", planFrom={"configMaps": names, "digest": f"sha256:{'0' * 64}"}))
-    shop.take(raw_reassignment("gone", planFrom={"configMaps": ["nowhere"], "digest": digest_of(target)}))
+    shop.apply(raw_reassignment("wrong", planFrom={"configMaps": names, "digest": f"sha256:{'0' * 64}"}))
+    shop.apply(raw_reassignment("gone", planFrom={"configMaps": ["nowhere"], "digest": digest_of(target)}))
     shop.until("Reassignment", "wrong", "False", "DigestDiffers")
     shop.until("Reassignment", "gone", "False", "ConfigMapNotFound")
     assert kafka.replicas("e2e-maps") == [[1, 2], [1, 2]]
 
-    shop.take(raw_reassignment(planFrom={"configMaps": names, "digest": digest_of(target)}))
+    shop.apply(raw_reassignment(planFrom={"configMaps": names, "digest": digest_of(target)}))
 
     done = until_state(shop, "Completed")
     assert digest_of(target) == done["planDigest"]

@@ -80,7 +80,7 @@ def test_secrets_are_read_rotated_and_shown_nowhere(
 ) -> None:
     """Features 27: TLS and SASL from Secrets, rotated without a restart; each problem by its name; least privilege."""
     scram = guarded.broker(1).address(INTERNAL)
-    vault.take(raw_cluster("main", scram, tls=TLS, authentication=SCRAM))
+    vault.apply(raw_cluster("main", scram, tls=TLS, authentication=SCRAM))
     vault.until("Cluster", "main", "Unknown", "SecretNotAllowed")
     vault.api.kubectl(f"--namespace={vault.name}", "apply", "-f", "-", stdin=READ_SECRETS, check=True)
     vault.until("Cluster", "main", "Unknown", "SecretNotFound")
@@ -92,7 +92,7 @@ def test_secrets_are_read_rotated_and_shown_nowhere(
     keep(vault, "user", password=PASSWORDS["controller"])
     vault.until("Cluster", "main", "True")
 
-    vault.take(raw_topic("guarded", partitions=1, replicationFactor=1))
+    vault.apply(raw_topic("guarded", partitions=1, replicationFactor=1))
     vault.until("Topic", "guarded", "True")
 
     admin = AdminClient(
@@ -111,7 +111,7 @@ def test_secrets_are_read_rotated_and_shown_nowhere(
     vault.until("Cluster", "main", "Unknown", "AuthenticationFailed")  # connections.max.reauth.ms
     keep(vault, "user", password=ROTATED)
     vault.until("Cluster", "main", "True")
-    vault.take(raw_topic("guarded", partitions=2, replicationFactor=1))
+    vault.apply(raw_topic("guarded", partitions=2, replicationFactor=1))
     wait_until(
         lambda: vault.status("Topic", "guarded").get("partitions") == 2, timeout_s=PATIENCE_S, what="the Topic grew"
     )
@@ -136,14 +136,14 @@ def test_a_client_certificate_authenticates_the_operator(
     mtls = {"type": "MutualTLS", "secretRef": {"name": "certificate"}}
     server = guarded.broker(1).address(CLIENT)
 
-    namespace.take(raw_cluster("main", server, tls=TLS, authentication=mtls))
+    namespace.apply(raw_cluster("main", server, tls=TLS, authentication=mtls))
     namespace.until("Cluster", "main", "True")
     assert namespace.status("Cluster", "main")["versions"]["software"] == "3.9"
-    namespace.take(raw_cluster("main", server, tls={"caSecretRef": {"name": "other-ca"}}, authentication=mtls))
+    namespace.apply(raw_cluster("main", server, tls={"caSecretRef": {"name": "other-ca"}}, authentication=mtls))
     namespace.until("Cluster", "main", "Unknown", "TlsFailed")
-    namespace.take(raw_cluster("main", server, tls=TLS, authentication=mtls))
+    namespace.apply(raw_cluster("main", server, tls=TLS, authentication=mtls))
     namespace.until("Cluster", "main", "True")
-    namespace.take(raw_cluster("main", server, tls=TLS))
+    namespace.apply(raw_cluster("main", server, tls=TLS))
     wait_until(
         lambda: namespace.ready("Cluster", "main")[1] in {"TlsFailed", "ClusterUnreachable"},
         timeout_s=PATIENCE_S,

@@ -47,7 +47,7 @@ def test_a_topic_observes_and_then_enforces(shop: Namespace, kafka: Stock) -> No
     kafka.create("e2e-observed", [[1, 2]])
     kafka.set_config("e2e-observed", "retention.ms", "9")
     spec = {"partitions": 2, "replicationFactor": 2, "config": {"retention.ms": "60000"}}
-    shop.take(declared("e2e-observed", policy="Observe", **spec))
+    shop.apply(declared("e2e-observed", policy="Observe", **spec))
     shop.until("Topic", "e2e-observed", "False", "Drifted")
     time.sleep(RESYNCS_S)
 
@@ -62,7 +62,7 @@ def test_a_topic_observes_and_then_enforces(shop: Namespace, kafka: Stock) -> No
     assert "finalizers" not in found["metadata"]
     row = shop.kubectl("get", "topic", "e2e-observed", "-o", "wide").splitlines()[1].split()
     assert row[6:8] == ["Observe", "True"]
-    shop.take(declared("e2e-observed", **spec))
+    shop.apply(declared("e2e-observed", **spec))
     shop.until("Topic", "e2e-observed", "True", "AsDeclared")
     wait_until(lambda: len(kafka.replicas("e2e-observed")) == 2, timeout_s=PATIENCE_S, what="all brokers know them")
     assert "drift" not in shop.status("Topic", "e2e-observed")
@@ -74,8 +74,8 @@ def test_an_existing_topic_that_differs_is_adopted_by_consent(shop: Namespace, k
     kafka.create("e2e-equal", [[1]])
     kafka.create("e2e-found", [[1]])
     kafka.set_config("e2e-found", "retention.ms", "9")
-    shop.take(declared("e2e-equal"))
-    shop.take(declared("e2e-found", partitions=2, config={"retention.ms": "60000"}))
+    shop.apply(declared("e2e-equal"))
+    shop.apply(declared("e2e-found", partitions=2, config={"retention.ms": "60000"}))
     shop.until("Topic", "e2e-equal", "True")
     shop.until_events("e2e-equal", ("Normal", "Adopted"))
     shop.until("Topic", "e2e-found", "False", "AdoptionPending")
@@ -94,10 +94,10 @@ def test_an_existing_topic_that_differs_is_adopted_by_consent(shop: Namespace, k
 @pytest.mark.shows("F31")
 def test_a_change_that_the_brokers_refuse_in_part_is_not_made(shop: Namespace, kafka: Stock) -> None:
     """Checked with validate_only before; partitions that are added can never be taken away."""
-    shop.take(declared("e2e-half"))
+    shop.apply(declared("e2e-half"))
     shop.until("Topic", "e2e-half", "True")
 
-    shop.take(declared("e2e-half", partitions=3, config={"retention.ms": "long"}))
+    shop.apply(declared("e2e-half", partitions=3, config={"retention.ms": "long"}))
 
     shop.until("Topic", "e2e-half", "False", "InvalidConfig")
     assert "Invalid value long for configuration retention.ms" in shop.ready("Topic", "e2e-half")[2]
@@ -130,7 +130,7 @@ def test_unmanaged_settings_are_not_changed(shop: Namespace, kafka: Stock) -> No
 
 def test_corrected_drift_and_a_recreated_topic_are_reported_once(shop: Namespace, kafka: Stock) -> None:
     """In events; the status stays as it is."""
-    shop.take(declared("e2e-mended", config={"retention.ms": "60000"}))
+    shop.apply(declared("e2e-mended", config={"retention.ms": "60000"}))
     shop.until("Topic", "e2e-mended", "True")
     kafka.set_config("e2e-mended", "retention.ms", "1")
     wait_until(
@@ -144,11 +144,11 @@ def test_corrected_drift_and_a_recreated_topic_are_reported_once(shop: Namespace
 @pytest.mark.shows("F5", "E5")
 def test_an_edited_replication_factor_is_carried_out_under_a_throttle(shop: Namespace, kafka: Stock) -> None:
     """Features 5, (e) 5: without Cruise Control, with progress, and nothing of the throttle is left behind."""
-    shop.take(declared("e2e-factor", partitions=2))
+    shop.apply(declared("e2e-factor", partitions=2))
     shop.until("Topic", "e2e-factor", "True")
     kafka.fill("e2e-factor", 50)
 
-    shop.take(declared("e2e-factor", partitions=2, replicationFactor=2, throttle={"bytesPerSecond": 10_000_000}))
+    shop.apply(declared("e2e-factor", partitions=2, replicationFactor=2, throttle={"bytesPerSecond": 10_000_000}))
 
     shop.until("Topic", "e2e-factor", "False", "ReplicationChanging")
     change = shop.status("Topic", "e2e-factor")["replicationChange"]
@@ -172,13 +172,13 @@ def test_topics_of_another_namespace_are_bound_by_the_clusters_rules(
     """Features 29, (e) 14: names, numbers; a tenant has no effect beyond them."""
     ref = {"name": "main", "namespace": shop.name}
     rule = {"namespaces": [team.name], "topicNames": ["e2e-${namespace}.*", "e2e-team-*"], "maxTopics": 1}
-    team.take(declared("first", clusterRef=ref, topicName="e2e-team-first"))
+    team.apply(declared("first", clusterRef=ref, topicName="e2e-team-first"))
     team.until("Topic", "first", "False", "NotAllowed")
-    shop.take(raw_cluster("main", *kafka.bootstrap.split(","), allowedNamespaces=[rule]))
+    shop.apply(raw_cluster("main", *kafka.bootstrap.split(","), allowedNamespaces=[rule]))
     team.until("Topic", "first", "True")
-    team.take(declared("second", clusterRef=ref, topicName="e2e-team-second"))
+    team.apply(declared("second", clusterRef=ref, topicName="e2e-team-second"))
     team.until("Topic", "second", "False", "QuotaExceeded")
-    team.take(declared("third", clusterRef=ref, topicName="e2e-elsewhere"))
+    team.apply(declared("third", clusterRef=ref, topicName="e2e-elsewhere"))
     team.until("Topic", "third", "False", "NameNotAllowed")
     assert "spec.allowedNamespaces[0].topicNames" in team.ready("Topic", "third")[2]
     assert not kafka.exists("e2e-elsewhere")
@@ -193,7 +193,7 @@ def test_topics_of_another_namespace_are_bound_by_the_clusters_rules(
 @pytest.mark.shows("F32")
 def test_a_paused_topic_keeps_ready_and_goes_on_later(shop: Namespace, kafka: Stock) -> None:
     """Features 32."""
-    shop.take(declared("e2e-paused"))
+    shop.apply(declared("e2e-paused"))
     shop.until("Topic", "e2e-paused", "True")
     annotate(shop, "e2e-paused", f"{PAUSE}=true")
     wait_until(
@@ -201,7 +201,7 @@ def test_a_paused_topic_keeps_ready_and_goes_on_later(shop: Namespace, kafka: St
         timeout_s=PATIENCE_S,
         what="it is paused",
     )
-    shop.take(declared("e2e-paused", partitions=2))
+    shop.apply(declared("e2e-paused", partitions=2))
     time.sleep(RESYNCS_S)
     assert len(kafka.replicas("e2e-paused")) == 1
     assert shop.ready("Topic", "e2e-paused")[0] == "True"
@@ -214,7 +214,7 @@ def test_a_paused_topic_keeps_ready_and_goes_on_later(shop: Namespace, kafka: St
 @pytest.mark.shows("F25")
 def test_a_protected_topic_that_is_deleted_anyway_is_kept_in_kafka(shop: Namespace, kafka: Stock) -> None:
     """Without the chart's ValidatingAdmissionPolicy nothing keeps the resource; the event reports it."""
-    shop.take(declared("e2e-protected", deletionPolicy="Protect"))
+    shop.apply(declared("e2e-protected", deletionPolicy="Protect"))
     shop.until("Topic", "e2e-protected", "True")
 
     shop.delete("Topic", "e2e-protected")
@@ -229,7 +229,7 @@ def test_a_foreign_finalizer_holds_the_kafka_topic_too(shop: Namespace, kafka: S
     """Koperator #953."""
     raw = declared("e2e-held")
     raw["metadata"]["finalizers"] = ["example.org/backup"]
-    shop.take(raw)
+    shop.apply(raw)
     shop.until("Topic", "e2e-held", "True")
     shop.delete("Topic", "e2e-held")
     shop.until("Topic", "e2e-held", "False", "Deleting")

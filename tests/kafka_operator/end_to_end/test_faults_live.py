@@ -59,7 +59,7 @@ def place(api: KubernetesApi) -> Namespace:
 def shop(place: Namespace, proxy: KubernetesProxy, operator: StewardOperator, kafka: Stock) -> Iterator[Namespace]:
     """The namespace with a Cluster."""
     operator.start()
-    place.take(raw_cluster("main", *kafka.bootstrap.split(",")))
+    place.apply(raw_cluster("main", *kafka.bootstrap.split(",")))
     place.until("Cluster", "main", "True")
     yield place
     proxy.rule = proxy.watch_rule = None
@@ -88,14 +88,14 @@ def test_faults_of_calls_do_not_change_the_outcome(
     names = [f"faults-{seed}-{index}" for index in range(8)]
     proxy.rule = random_faults(seed)
     for name in names:
-        shop.take(raw_topic(name, partitions=2, replicationFactor=1, config={"retention.ms": "60000"}))
+        shop.apply(raw_topic(name, partitions=2, replicationFactor=1, config={"retention.ms": "60000"}))
     for name in names:
         shop.until("Topic", name, "True")
     operator.kill()
     operator.start()
     for name in names[:4]:
-        shop.take(raw_topic(name, partitions=3, replicationFactor=1))
-    shop.take(raw_reassignment(plan=raw_plan(names[7], p0=[2], p1=[3])))
+        shop.apply(raw_topic(name, partitions=3, replicationFactor=1))
+    shop.apply(raw_reassignment(plan=raw_plan(names[7], p0=[2], p1=[3])))
     for name in names[4:7]:
         shop.delete("Topic", name)
 

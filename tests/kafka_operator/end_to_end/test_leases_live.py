@@ -94,7 +94,7 @@ def held(process: StewardOperator) -> float | None:
 
 def apply_and_wait(place: Namespace, name: str) -> float:
     """Apply a Topic and return the seconds until a process has written its status."""
-    place.take(raw_topic(name))
+    place.apply(raw_topic(name))
     return place.until("Topic", name, "Unknown", "ClusterNotFound")
 
 
@@ -154,7 +154,7 @@ def test_a_resumed_holder_restarts_and_changes_nothing(
     first, second = pair
     apply_and_wait(place, "before")
     first.pause()
-    place.take(raw_topic("before", partitions=9))  # a change that the paused process receives when it resumes
+    place.apply(raw_topic("before", partitions=9))  # a change that the paused process receives when it resumes
     apply_and_wait(place, "after")
     wait_until(
         lambda: place.status("Topic", "before").get("conditions", [{}])[0].get("observedGeneration") == 2,

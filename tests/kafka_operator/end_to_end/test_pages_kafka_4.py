@@ -117,7 +117,7 @@ def test_partitions_are_moved_and_moved_back(shop: Namespace, kafka: Stock, run:
 @pytest.mark.usefixtures("orders")
 def test_a_broker_is_replaced(shop: Namespace, kafka: Stock, run: Callable[[str], str]) -> None:
     """The goal is proposed, approved by its digest and reached: broker 3 had replicas, and has none."""
-    shop.take(raw_reassignment(plan=raw_plan(TOPIC, p0=[2, 3], p1=[3, 1])))
+    shop.apply(raw_reassignment(plan=raw_plan(TOPIC, p0=[2, 3], p1=[3, 1])))
     shop.until("Reassignment", "move", "True", "Completed")
 
     output = run("replace-a-broker")
@@ -179,7 +179,7 @@ def test_a_change_is_previewed_and_then_applied(kafka: Stock, run: Callable[[str
 @pytest.mark.usefixtures("orders")
 def test_leaders_are_elected(shop: Namespace, run: Callable[[str], str]) -> None:
     """The preferred leader of partition 0 becomes broker 2, without a move; the Election makes it the leader."""
-    shop.take(raw_reassignment(plan=raw_plan(TOPIC, p0=[2, 1])))
+    shop.apply(raw_reassignment(plan=raw_plan(TOPIC, p0=[2, 1])))
     shop.until("Reassignment", "move", "True", "Completed")
 
     run("elect-leaders")

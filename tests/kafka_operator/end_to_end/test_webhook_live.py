@@ -126,14 +126,14 @@ def _process(api: KubernetesApi, hook: Hook, folder: Path) -> StewardOperator:
 
 def _apply_all(hook: Hook) -> None:
     namespace = hook.namespace
-    namespace.take(raw_cluster("main", "kafka:9092"))
+    namespace.apply(raw_cluster("main", "kafka:9092"))
     hook.until_message(
         "InvalidConfig: Topic bad is rejected: validation by the brokers failed: Unknown topic config name"
     )
     assert "larger than available brokers: 4" in namespace.refusal(raw_topic("wide", replicationFactor=7))
     assert "UnknownBroker" in namespace.refusal(raw_reassignment("far", goal={"removeBrokers": [77]}))
-    namespace.take(raw_topic("good"))
-    namespace.take(raw_reassignment("drain", goal={"removeBrokers": [1]}))
+    namespace.apply(raw_topic("good"))
+    namespace.apply(raw_reassignment("drain", goal={"removeBrokers": [1]}))
     never = [{"schedule": "0 0 30 2 *", "duration": "1h"}]
     assert "InvalidWindow" in namespace.refusal(raw_reassignment("never", goal={"removeBrokers": [1]}, windows=never))
     edited = raw_reassignment("drain", goal={"removeBrokers": [1]}, windows=never)
@@ -152,12 +152,12 @@ def test_the_operators_process_refuses_what_brokers_of_kafka_4_refuse(
     operator = _process(api, hook, tmp_path)
     operator.start()
     try:
-        hook.namespace.take(raw_cluster("main", *kraft_cluster.bootstrap().split(",")))
+        hook.namespace.apply(raw_cluster("main", *kraft_cluster.bootstrap().split(",")))
         hook.until_message("validation by the brokers failed: Unknown topic config name: no.such.setting")
         wide = hook.namespace.refusal(raw_topic("wide", replicationFactor=7))
         assert "The target replication factor of 7 cannot be reached because only 3 broker(s) are registered" in wide
         assert "UnknownBroker" in hook.namespace.refusal(raw_reassignment("far", goal={"removeBrokers": [77]}))
-        hook.namespace.take(raw_topic("e2e-admitted"))
+        hook.namespace.apply(raw_topic("e2e-admitted"))
         hook.namespace.until("Topic", "e2e-admitted", "True", "AsDeclared")
         hook.namespace.empty()
     finally:
@@ -171,13 +171,13 @@ def test_the_operators_process_answers_and_a_missing_one_blocks_no_request(
     operator = _process(api, hook, tmp_path)
     operator.start()
     try:
-        hook.namespace.take(raw_cluster("main", "127.0.0.1:1"))
+        hook.namespace.apply(raw_cluster("main", "127.0.0.1:1"))
         hook.until_message("No broker of Cluster main responds at 127.0.0.1:1")
-        hook.namespace.take(BAD)
+        hook.namespace.apply(BAD)
         hook.namespace.empty()
     finally:
         operator.close()
-    hook.namespace.take(raw_topic("later", config={"no.such.setting": "1"}))
+    hook.namespace.apply(raw_topic("later", config={"no.such.setting": "1"}))
 
 
 @pytest.mark.shows("E19")

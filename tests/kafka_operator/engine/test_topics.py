@@ -52,7 +52,7 @@ async def test_many_topics_are_one_admin_call() -> None:
 
 @in_virtual_time
 async def test_one_bad_topic_does_not_spoil_the_batch() -> None:
-    """Errors are for each topic; the broker's own words reach its Ready."""
+    """Errors are for each topic; the broker's message is that of its Ready."""
     async with running() as world:
         world.kafka.broker_ids = (1, 2, 3)
         world.kube.apply(raw_topic("good"))

@@ -129,15 +129,15 @@ def test_each_form_of_security_is_accepted(namespace: Namespace) -> None:
     current = ("Plain", "ScramSHA256", "ScramSHA512", "OAuthBearer", "MutualTLS")
     for number, kind in enumerate((*current, *FORMER_TYPES)):
         authentication = {"type": kind, "secretRef": {"name": "user"}}
-        namespace.take(raw_cluster(f"by-{number}", tls={"caSecretRef": {"name": "ca"}}, authentication=authentication))
+        namespace.apply(raw_cluster(f"by-{number}", tls={"caSecretRef": {"name": "ca"}}, authentication=authentication))
     scram = {"type": "ScramSHA512", "username": "u", "secretRef": {"name": "user", "passwordKey": "pass.word"}}
-    namespace.take(raw_cluster("scram-without-tls", authentication=scram))
+    namespace.apply(raw_cluster("scram-without-tls", authentication=scram))
     bearer = {"type": "OAuthBearer", "secretRef": {"name": "user", "clientIdKey": "id"}, "tokenEndpoint": ENDPOINT}
-    namespace.take(raw_cluster("by-token-endpoint", tls={}, authentication=bearer))
+    namespace.apply(raw_cluster("by-token-endpoint", tls={}, authentication=bearer))
     role = MSK | {"roleArn": "arn:aws:iam::123456789012:role/kafka/steward"}
     secret = {"name": "user", "accessKeyIdKey": "id", "secretAccessKeyKey": "secret"}
     for name, more in {"msk-by-operator": {}, "msk-by-key": {"secretRef": secret}}.items():
-        namespace.take(raw_cluster(name, tls={}, authentication={"type": "AwsMskIam", "awsMskIam": role, **more}))
+        namespace.apply(raw_cluster(name, tls={}, authentication={"type": "AwsMskIam", "awsMskIam": role, **more}))
 
 
 @pytest.mark.parametrize(
@@ -179,13 +179,13 @@ def test_a_cluster_with_pods_has_a_name_that_fits_into_a_label(namespace: Namesp
     """steward.dev/cluster on their StatefulSet has the Cluster's name, and a label's value has at most 63 characters."""
     assert "at most 63 characters" in namespace.refusal(raw_cluster("c" * 64, brokers={"statefulSet": "b"}))
     assert "at most 63 characters" in namespace.refusal(raw_cluster("c" * 64, controllers={"statefulSet": "b"}))
-    namespace.take(raw_cluster("c" * 64))
-    namespace.take(raw_cluster("c" * 63, brokers={"statefulSet": "b"}))
+    namespace.apply(raw_cluster("c" * 64))
+    namespace.apply(raw_cluster("c" * 63, brokers={"statefulSet": "b"}))
 
 
 def test_brokers_are_scaled_by_kubectl_scale_and_keep_their_ids(namespace: Namespace) -> None:
     """The scale subresource; ids are written into the brokers' data."""
-    namespace.take(raw_cluster("scaled", brokers={"statefulSet": "b", "replicas": 3, "firstId": 5}))
+    namespace.apply(raw_cluster("scaled", brokers={"statefulSet": "b", "replicas": 3, "firstId": 5}))
 
     namespace.kubectl("scale", "cluster.steward.dev/scaled", "--replicas=4")
 
@@ -223,4 +223,6 @@ def test_an_automatic_rebalance_is_accepted(namespace: Namespace) -> None:
         "maxBytesMoved": "500Gi",
         "excludedTopics": ["ledger"],
     }
-    namespace.take(raw_cluster("auto", autoRebalance={"onBrokersAdded": True, "onImbalance": {}, "template": template}))
+    namespace.apply(
+        raw_cluster("auto", autoRebalance={"onBrokersAdded": True, "onImbalance": {}, "template": template})
+    )

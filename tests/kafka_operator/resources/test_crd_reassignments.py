@@ -20,8 +20,8 @@ pytestmark = pytest.mark.kubernetes
 def namespace(api: KubernetesApi) -> Iterator[Namespace]:
     """A namespace with the Reassignments `move` and `compact`, which the cases try to change."""
     made = Namespace(api, "crd-reassignments")
-    made.take(raw_reassignment(plan=raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])))
-    made.take(raw_reassignment("compact", topics=[{"name": "orders", "brokers": [2, 3, 4]}]))
+    made.apply(raw_reassignment(plan=raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])))
+    made.apply(raw_reassignment("compact", topics=[{"name": "orders", "brokers": [2, 3, 4]}]))
     yield made
     made.empty()
 
@@ -60,13 +60,13 @@ def test_a_plan_cannot_be_edited(namespace: Namespace) -> None:
 def test_an_action_goes_forward_and_is_not_taken_back(namespace: Namespace) -> None:
     """A cancelled plan does not come back to life; what was rolled back stays so."""
     plan = raw_plan(p0=[2, 3])
-    namespace.take(raw_reassignment("cancelled", plan=plan))
-    namespace.take(raw_reassignment("cancelled", plan=plan, action="Cancel"))
+    namespace.apply(raw_reassignment("cancelled", plan=plan))
+    namespace.apply(raw_reassignment("cancelled", plan=plan, action="Cancel"))
     for action in ("Execute", None):
         spec = {"plan": plan} | ({"action": action} if action else {})
         assert "action can only change from Execute" in namespace.refusal(raw_reassignment("cancelled", **spec))
 
-    namespace.take(raw_reassignment("cancelled", plan=plan, action="Rollback"))
+    namespace.apply(raw_reassignment("cancelled", plan=plan, action="Rollback"))
 
     assert "action can only change from Execute" in namespace.refusal(
         raw_reassignment("cancelled", plan=plan, action="Cancel")
@@ -136,14 +136,14 @@ def test_other_terms_of_a_reassignment_are_checked_at_apply(
 def test_a_goal_and_where_a_plan_is_cannot_be_edited_and_the_rest_can(namespace: Namespace) -> None:
     """A job stays what its user has seen; its speed may change while it runs."""
     named = {"planFrom": {"configMaps": ["a", "b"], "digest": DIGEST}}
-    namespace.take(raw_reassignment("named", **named))
-    namespace.take(raw_reassignment("named", **named, throttle={"bytesPerSecond": 5}, concurrency={"cluster": 3}))
-    namespace.take(raw_reassignment("named", **named, approval="Required", approvedDigest=DIGEST))
+    namespace.apply(raw_reassignment("named", **named))
+    namespace.apply(raw_reassignment("named", **named, throttle={"bytesPerSecond": 5}, concurrency={"cluster": 3}))
+    namespace.apply(raw_reassignment("named", **named, approval="Required", approvedDigest=DIGEST))
     other = {"planFrom": {"configMaps": ["a", "c"], "digest": DIGEST}}
     assert "planFrom cannot be changed" in namespace.refusal(raw_reassignment("named", **other))
 
-    namespace.take(raw_reassignment("goal", goal={"racks": True, "maxBytesMoved": "500Gi"}))
-    namespace.take(raw_reassignment("counted", goal={"racks": True, "maxBytesMoved": 5, "excludedTopics": ["a"]}))
+    namespace.apply(raw_reassignment("goal", goal={"racks": True, "maxBytesMoved": "500Gi"}))
+    namespace.apply(raw_reassignment("counted", goal={"racks": True, "maxBytesMoved": 5, "excludedTopics": ["a"]}))
 
     assert "goal cannot be changed" in namespace.refusal(raw_reassignment("goal", goal={"rebalance": True}))
 
@@ -187,8 +187,8 @@ def test_a_bad_election_is_refused_at_apply(namespace: Namespace, spec: dict[str
 def test_an_election_cannot_be_edited(namespace: Namespace) -> None:
     """A job runs once; 5,000 partitions are within the API server's budget for rules."""
     partitions = [{"topic": f"payments.events.v{index}", "partition": index} for index in range(5_000)]
-    namespace.take(raw_election("large", partitions=partitions[:3]))
-    namespace.take(raw_election("unclean", type="Unclean", acceptDataLoss=True, topics=["a"]))
+    namespace.apply(raw_election("large", partitions=partitions[:3]))
+    namespace.apply(raw_election("unclean", type="Unclean", acceptDataLoss=True, topics=["a"]))
     changed = raw_election("large", partitions=partitions[:2])
     assert "An election cannot be changed. Create another Election." in namespace.refusal(changed)
     raw = raw_election("larger", partitions=partitions)

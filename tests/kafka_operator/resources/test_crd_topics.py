@@ -21,7 +21,7 @@ THROTTLED = "leader.replication.throttled.replicas"
 def namespace(api: KubernetesApi) -> Iterator[Namespace]:
     """A namespace with one Topic that names a Cluster elsewhere."""
     made = Namespace(api, "crd-topics")
-    made.take(raw_topic("far", clusterRef={"name": "main", "namespace": "kafka"}))
+    made.apply(raw_topic("far", clusterRef={"name": "main", "namespace": "kafka"}))
     yield made
     made.empty()
 
@@ -47,7 +47,7 @@ REFUSED = [
 @pytest.mark.shows("F30")
 @pytest.mark.parametrize(("spec", "message"), REFUSED, ids=lambda value: str(value)[:40])
 def test_contradictions_are_refused_at_apply(namespace: Namespace, spec: dict[str, Any], message: str) -> None:
-    """In words, before any operator runs."""
+    """With a message, before any operator runs."""
     assert message in namespace.refusal(raw_topic("bad", **spec))
 
 
@@ -59,7 +59,7 @@ def test_the_clusters_namespace_cannot_be_changed(namespace: Namespace) -> None:
 
 def test_a_throttled_setting_may_be_left_alone(namespace: Namespace) -> None:
     """To name it there does no harm; it is left alone anyhow."""
-    namespace.take(raw_topic("throttled", unmanagedConfig=[THROTTLED]))
+    namespace.apply(raw_topic("throttled", unmanagedConfig=[THROTTLED]))
 
 
 def test_null_comes_through_create_and_server_side_apply_and_not_through_plain_apply(
@@ -114,4 +114,4 @@ def test_rules_for_namespaces_are_accepted(namespace: Namespace) -> None:
         {"namespaces": ["team-b"], "minBytesPerSecond": 1, "maxBytesPerSecond": 999_999},
         {"namespaces": ["*"]},
     ]
-    namespace.take(raw_cluster("rules", allowedNamespaces=rules))
+    namespace.apply(raw_cluster("rules", allowedNamespaces=rules))

@@ -24,8 +24,8 @@ LONG = "a" * 250
 def namespace(api: KubernetesApi) -> Iterator[Namespace]:
     """A namespace with the Topic `orders`, which the cases try to change."""
     made = Namespace(api, "crds")
-    made.take(raw_topic(topicName="Orders", config={"retention.ms": "1"}))
-    made.take(raw_topic("plain"))
+    made.apply(raw_topic(topicName="Orders", config={"retention.ms": "1"}))
+    made.apply(raw_topic("plain"))
     yield made
     made.empty()
 
@@ -51,7 +51,7 @@ NEW_TOPICS = [
 @pytest.mark.shows("F30")
 @pytest.mark.parametrize(("spec", "message"), NEW_TOPICS, ids=lambda value: str(value)[:40])
 def test_a_bad_topic_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], message: str) -> None:
-    """An illegal name, RF 0: refused at apply by CEL, in words."""
+    """An illegal name, RF 0: refused at apply by CEL, with a message."""
     raw = raw_topic("bad")
     raw["spec"] |= spec
 
@@ -61,7 +61,7 @@ def test_a_bad_topic_is_refused_at_apply(namespace: Namespace, spec: dict[str, A
 def test_a_resource_name_too_long_for_kafka_is_refused(namespace: Namespace) -> None:
     """metadata.name may have 253 characters, a topic 249; another name for Kafka helps."""
     assert "longer than the 249 characters" in namespace.refusal(raw_topic(LONG))
-    namespace.take(raw_topic(LONG, topicName="short"))
+    namespace.apply(raw_topic(LONG, topicName="short"))
 
 
 CHANGED_TOPICS = [
@@ -78,7 +78,7 @@ CHANGED_TOPICS = [
 def test_a_bad_change_of_a_topic_is_refused(
     namespace: Namespace, name: str, spec: dict[str, Any], message: str
 ) -> None:
-    """Fewer partitions, a changed topic name: refused at apply by CEL, in words (O8)."""
+    """Fewer partitions, a changed topic name: refused at apply by CEL, with a message (O8)."""
     raw = raw_topic("orders", topicName="Orders") if name == "orders" else raw_topic(name)
     raw["spec"] |= spec
     raw["spec"] = {key: value for key, value in raw["spec"].items() if value is not None}
@@ -88,13 +88,13 @@ def test_a_bad_change_of_a_topic_is_refused(
 
 def test_valid_changes_of_a_topic_are_accepted(namespace: Namespace) -> None:
     """More partitions, another replication factor, other settings; the default name written out."""
-    namespace.take(raw_topic("plain", partitions=9, replicationFactor=2, config={"a": "b"}))
-    namespace.take(raw_topic("plain", topicName="plain", partitions=9, replicationFactor=2))
+    namespace.apply(raw_topic("plain", partitions=9, replicationFactor=2, config={"a": "b"}))
+    namespace.apply(raw_topic("plain", topicName="plain", partitions=9, replicationFactor=2))
 
 
 def test_a_new_resource_is_in_progress_before_the_operator_has_seen_it(namespace: Namespace) -> None:
     """The default of `status` holds although users cannot write it; no operator runs here."""
-    namespace.take(raw_topic("unseen"))
+    namespace.apply(raw_topic("unseen"))
     found = namespace.get("Topic", "unseen")
 
     assert found is not None
@@ -103,7 +103,7 @@ def test_a_new_resource_is_in_progress_before_the_operator_has_seen_it(namespace
 
 def test_resources_are_listed_by_their_cluster(namespace: Namespace) -> None:
     """`kubectl get topics --field-selector spec.clusterRef.name=main` (selectableFields, Kubernetes 1.31 and later)."""
-    namespace.take(raw_topic("elsewhere", cluster="other"))
+    namespace.apply(raw_topic("elsewhere", cluster="other"))
     path = f"/apis/steward.dev/v1alpha1/namespaces/{namespace.name}/topics"
 
     answer = namespace.api.send("GET", f"{path}?fieldSelector=spec.clusterRef.name%3Dother")
@@ -118,14 +118,14 @@ def test_the_examples_are_accepted(namespace: Namespace, name: str) -> None:
     raw = copy.deepcopy(raw)
     raw["metadata"]["name"] = f"example-{name}"
 
-    namespace.take(raw)
+    namespace.apply(raw)
 
 
 def test_short_names_and_the_category_list_the_resources(namespace: Namespace) -> None:
     """`kubectl get steward`; short names that do not clash with Strimzi's kt and kr."""
     assert "topic.steward.dev/orders" in namespace.kubectl("get", "steward", "-o", "name")
     for short, column in (("stopic", "PARTITIONS"), ("sra", "PROGRESS %"), ("scl", "CONTROLLER")):
-        namespace.take(raw_cluster())
+        namespace.apply(raw_cluster())
         assert column in namespace.kubectl("get", short)
 
 
@@ -133,6 +133,6 @@ def test_status_is_a_subresource(namespace: Namespace) -> None:
     """A user's apply does not touch it, and the generation does not move with it."""
     raw = raw_topic("with-status")
     raw["status"] = {"partitions": 99}
-    namespace.take(raw)
+    namespace.apply(raw)
 
     assert namespace.status("Topic", "with-status") == {"observedGeneration": -1}

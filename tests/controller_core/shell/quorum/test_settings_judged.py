@@ -97,7 +97,7 @@ def test_kafka_reads_the_same_addresses_from_files_that_are_accepted(judge: Stor
 
 
 def test_kafka_refuses_the_same_files(judge: StorageJudge) -> None:
-    """In its own words."""
+    """With its own message."""
     for values in REFUSED:
         with case(values):
             with pytest.raises(SettingError):
