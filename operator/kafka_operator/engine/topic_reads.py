@@ -57,9 +57,10 @@ def _moves_matter(topic: Topic, observed: KafkaTopic | None) -> bool:
 
 
 def _has_other_factor(topic: Topic, observed: KafkaTopic | None) -> bool:
-    return observed is not None and any(
-        len(partition.replicas) != topic.replication_factor for partition in observed.partitions
-    )
+    """Return whether a partition has other replicas in number than declared; for a deletion that does not matter."""
+    if observed is None or topic.metadata.deleted is not None:
+        return False
+    return any(len(partition.replicas) != topic.replication_factor for partition in observed.partitions)
 
 
 def _with_targets(topic: KafkaTopic, moves: Moves) -> KafkaTopic:

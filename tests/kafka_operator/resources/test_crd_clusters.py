@@ -37,8 +37,6 @@ def test_mode_has_the_values_of_release_0_1_0_except_a_new_quorum(namespace: Nam
 
 
 MSK = {"region": "eu-central-1"}
-
-
 ENDPOINT = {"url": "https://login.example.org/token", "scope": "kafka", "caSecretRef": {"name": "ca"}}
 
 

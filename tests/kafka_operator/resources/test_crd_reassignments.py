@@ -99,8 +99,6 @@ def test_a_goal_that_contradicts_itself_is_refused_at_apply(
 
 
 DIGEST = f"sha256:{'0' * 64}"
-
-
 BAD_SPECS = [
     ({"plan": raw_plan(p0=[1]), "goal": {"racks": True}}, "spec requires exactly one of plan"),
     ({"planFrom": {"configMaps": ["a"], "digest": "md5:1"}}, "should match"),

@@ -215,9 +215,9 @@ def _report(topic: Topic, view: TopicView, observed: KafkaTopic) -> Step:
         return change
     if isinstance(change, CreateReassignment):
         return Retry() if is_repeated(change, topic) and view.waited_s < TRANSIENT_ERROR_TIMEOUT_S else change
-    if change is not None and change.reason == RAISED and _is_first_sight(topic, view):
-        return Retry()
     if change is not None:
+        if change.reason == RAISED and _is_first_sight(topic, view):
+            return Retry()
         return judged(topic, change, view.now, shown=observed) or Wait(POLL_INTERVAL_S)
     leaderless = _without_leader(topic, view, observed)
     if leaderless is not None:
