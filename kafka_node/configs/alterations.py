@@ -22,6 +22,11 @@ class AlterOperation(IntEnum):
     SUBTRACT = 3
 
 
+def resource_key(resource: Body) -> str:
+    """Return what identifies a resource of a request."""
+    return f"{resource['resource_type']}:{resource['resource_name']}"
+
+
 def altered(
     current: Configs, resource: Body, defaults: Configs, is_list: Callable[[str], bool], *, incremental: bool
 ) -> dict[str, str] | Failure:

@@ -5,27 +5,29 @@ Each resource changes as a whole or not at all, in one transaction. Source: ZkAd
 
 from dataclasses import dataclass
 
-from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.guard import Ask
-from kafka_node.authorization.needs import CODES
-from kafka_node.configs.alterations import altered
-from kafka_node.configs.config_rules import ConfigType
-from kafka_node.configs.described_configs import topic_text
+from kafka_node.configs.alterations import resource_key
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.configs.setting_rules import SettingError
-from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
-from kafka_node.outcomes import duplicates, error_fields
+from kafka_node.outcomes import error_fields
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 from kafka_zookeeper import formats, paths
 from kafka_zookeeper.formats import DEFAULT_ENTITY, EntityType, FormatError
 from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
 from kafka_zookeeper.writes import Committed, Create, Refused, RefusedReason, SetData
+from light_broker.control.config_alterations import (
+    REPEATED,
+    altered_brokers,
+    altered_topic,
+    refused_resource,
+    repeated_resources,
+)
 from light_broker.control.standalone.topics import config_failure
 from light_broker.core.dynamic_settings import dynamic_setting
-from light_broker.core.metadata_view import CLUSTER_DEFAULT, MetadataView
+from light_broker.core.metadata_view import MetadataView
 
 MAX_ATTEMPTS = 10
 """Writes of one change, each after another process changed the znode in between."""
@@ -42,36 +44,19 @@ class ConfigChanges:
 
     async def alter(self, body: Body, may: Ask, *, incremental: bool) -> Body:
         """Answer AlterConfigs or IncrementalAlterConfigs."""
-        repeated = duplicates(
-            f"{resource['resource_type']}:{resource['resource_name']}" for resource in body["resources"]
-        )
-        results = []
+        repeated, results = repeated_resources(body), []
         for resource in body["resources"]:
-            kind, name = resource["resource_type"], resource["resource_name"]
             outcome: Failure | None
-            if f"{kind}:{name}" in repeated:
-                outcome = Failure(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once in the request.")
+            if resource_key(resource) in repeated:
+                outcome = REPEATED
             else:
-                outcome = self._refused(kind, name, may) or await self._alter(
+                refused = refused_resource(resource, may, topics=self.view.topics, node_id=self.settings.node_id)
+                outcome = refused or await self._alter(
                     resource, incremental=incremental, is_written=not body["validate_only"]
                 )
+            kind, name = resource["resource_type"], resource["resource_name"]
             results.append({**error_fields(outcome), "resource_type": kind, "resource_name": name})
         return {"responses": results}
-
-    def _refused(self, kind: int, name: str, may: Ask) -> Failure | None:
-        of = ResourceType.TOPIC if kind == ConfigResourceType.TOPIC else ResourceType.CLUSTER
-        if not may(Operation.ALTER_CONFIGS, of, name if of is ResourceType.TOPIC else CLUSTER_NAME):
-            return Failure(CODES[of], CODES[of].message)
-        if kind == ConfigResourceType.TOPIC:
-            if name in self.view.topics:
-                return None
-            return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-        if kind != ConfigResourceType.BROKER:
-            return Failure(ErrorCode.INVALID_REQUEST, f"Configs of resources of type {kind} cannot be changed here.")
-        if name not in {CLUSTER_DEFAULT.name, str(self.settings.node_id)}:
-            message = f"Unexpected broker id, expected {self.settings.node_id} or empty string, but received {name}"
-            return Failure(ErrorCode.INVALID_REQUEST, message)
-        return None
 
     async def _alter(self, resource: Body, *, incremental: bool, is_written: bool) -> Failure | None:
         is_topic = resource["resource_type"] == ConfigResourceType.TOPIC
@@ -108,8 +93,7 @@ class ConfigChanges:
         return await self.session.multi([write, notification])
 
     def _topic_configs(self, current: dict[str, str], resource: Body, incremental: bool) -> dict[str, str] | Failure:
-        defaults = {name: topic_text(name, {}, self.settings) for name in TOPIC_CONFIGS}
-        configs = altered(current, resource, defaults, _is_list, incremental=incremental)
+        configs = altered_topic(current, resource, self.settings, incremental=incremental)
         if isinstance(configs, Failure):
             return configs
         # Names of Kafka 3.9 that Kafka 4 no longer has may be there already; a request cannot set them.
@@ -118,8 +102,7 @@ class ConfigChanges:
 
 
 def _broker_configs(current: dict[str, str], resource: Body, incremental: bool) -> dict[str, str] | Failure:
-    defaults = {name: setting.default or "" for name, setting in SETTINGS.items()}
-    configs = altered(current, resource, defaults, _is_list, incremental=incremental)
+    configs = altered_brokers(current, resource, incremental=incremental)
     if isinstance(configs, Failure):
         return configs
     for name, text in configs.items():
@@ -133,8 +116,3 @@ def _broker_configs(current: dict[str, str], resource: Body, incremental: bool) 
         except SettingError as error:
             return Failure(ErrorCode.INVALID_CONFIG, str(error))
     return configs
-
-
-def _is_list(name: str) -> bool:
-    key = TOPIC_CONFIGS.get(name) or SETTINGS.get(name)
-    return key is not None and key.kind is ConfigType.LIST

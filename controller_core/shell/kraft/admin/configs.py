@@ -16,6 +16,7 @@ from kafka_metadata.records import ResourceType as ConfigResourceType
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.guard import Ask
 from kafka_node.authorization.needs import CODES
+from kafka_node.configs.alterations import resource_key
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_node.logger_levels import alter_with_loggers
@@ -51,7 +52,7 @@ class ConfigApis:
 
     async def _change(self, context: RequestContext, body: Body, *, incremental: bool) -> Body:
         allows = self._asking(context)
-        repeated = duplicates(_identity(resource) for resource in body["resources"])
+        repeated = duplicates(map(resource_key, body["resources"]))
         judged = [_judged(resource, repeated, allows) for resource in body["resources"]]
         image = self._controller.image
         settings = current_settings(self._file, image)
@@ -64,17 +65,13 @@ class ConfigApis:
         return _response(body, decided.outcomes)
 
 
-def _identity(resource: Body) -> str:
-    return f"{resource['resource_type']}:{resource['resource_name']}"
-
-
 def _judged(resource: Body, repeated: frozenset[str], allows: Ask) -> Body | Failure:
     kind = resource["resource_type"]
     if kind not in set(ConfigResourceType):
         return Failure(ErrorCode.UNSUPPORTED_VERSION, f"Unknown resource type {kind}.")
     if kind == ConfigResourceType.BROKER_LOGGER:
         return Failure(ErrorCode.INVALID_REQUEST, "Unexpected resource type BROKER_LOGGER.")
-    if _identity(resource) in repeated:
+    if resource_key(resource) in repeated:
         return Failure(ErrorCode.INVALID_REQUEST, "Duplicate resource.")
     of = _JUDGED_AS.get(kind, ResourceType.CLUSTER)
     name = CLUSTER_NAME if of is ResourceType.CLUSTER else resource["resource_name"]
