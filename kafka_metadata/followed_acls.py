@@ -10,21 +10,8 @@ from uuid import UUID
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.records import AccessControlEntryRecord
 from kafka_metadata.security_records import acl_binding
-from kafka_node.authorization.acl import (
-    WILDCARD,
-    WILDCARD_PRINCIPAL,
-    Binding,
-    Entry,
-    Operation,
-    Pattern,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from kafka_node.authorization.acl import LOCKED, WILDCARD, Binding, Pattern, PatternType, ResourceType
 from kafka_node.authorization.acls import Acls
-
-LOCKED = Entry(WILDCARD_PRINCIPAL, WILDCARD, Operation.ALL, Permission.DENY)
-"""Entry in place of one that is unknown."""
 
 
 class FollowedAcls:

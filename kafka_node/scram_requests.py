@@ -28,6 +28,20 @@ DUPLICATE_ALTERATION = Failure(
 MISSING_CREDENTIAL = Failure(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
 
 
+def altered_users(body: Body) -> list[str]:
+    """Return the users that a request to alter credentials names, each once."""
+    return list(dict.fromkeys(change["name"] for change in _alterations(body)))
+
+
+def described_users(body: Body) -> list[str]:
+    """Return the users that a request to describe credentials names; without any it is for all users."""
+    return [user["name"] for user in body["users"] or []]
+
+
+def _alterations(body: Body) -> list[Body]:
+    return [*body["deletions"], *body["upsertions"]]
+
+
 def refused(body: Body) -> dict[str, Failure]:
     """Return the users with an alteration that is invalid regardless of their credentials. Pure."""
     found: dict[str, Failure] = {}
@@ -39,7 +53,7 @@ def refused(body: Body) -> dict[str, Failure]:
         failure = _refused_mechanism(upsertion) or _refused_numbers(upsertion)
         if failure is not None:
             found[upsertion["name"]] = failure
-    pairs = Counter((change["name"], change["mechanism"]) for change in [*body["deletions"], *body["upsertions"]])
+    pairs = Counter((change["name"], change["mechanism"]) for change in _alterations(body))
     for (user, _), times in pairs.items():
         if times > 1:
             found.setdefault(user, DUPLICATE_ALTERATION)
@@ -108,6 +122,12 @@ def described_body(named: Sequence[str], configs: Mapping[str, Config]) -> Body:
     # Every named user has a result; a list of all users omits those without credentials.
     shown = dict.fromkeys(named) if named else [user for user, outcome in outcomes.items() if not _has_none(outcome)]
     return {**error_fields(None), "results": [_result(user, outcomes[user]) for user in shown]}
+
+
+def describe_users(body: Body, configs: Mapping[str, Config]) -> Body:
+    """Answer a description by the configurations of all users. Pure."""
+    named = described_users(body)
+    return described_body(named, {name: configs.get(name, {}) for name in named or configs})
 
 
 def _has_none(outcome: Outcome | list[Body]) -> bool:

@@ -10,7 +10,7 @@ from kafka_metadata.metadata_versions import SCRAM_SINCE
 from kafka_metadata.records import MetadataRecord, RemoveUserScramCredentialRecord
 from kafka_metadata.security_records import scram_config_of, scram_record
 from kafka_node.outcomes import Outcome
-from kafka_node.scram_requests import MECHANISM_OF, Config, altered, refused
+from kafka_node.scram_requests import MECHANISM_OF, Config, altered, altered_users, refused
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.sasl.scram_keys import decode_credential
@@ -20,7 +20,7 @@ SCRAM_UNSUPPORTED = Failure(ErrorCode.UNSUPPORTED_VERSION, "The current metadata
 
 def alter_user_scram_credentials(image: MetadataImage, body: Body) -> RecordDecision:
     """Alter credentials. The reply has the outcome of each user; a user with a refused alteration keeps all credentials."""
-    users = dict.fromkeys(change["name"] for change in [*body["deletions"], *body["upsertions"]])
+    users = altered_users(body)
     if (image.metadata_version or 0) < SCRAM_SINCE:
         return RecordDecision((), dict.fromkeys(users, SCRAM_UNSUPPORTED))
     outcomes: dict[str, Outcome] = dict(refused(body))

@@ -75,6 +75,11 @@ class Permission(_Labelled):
     ALLOW = 3
 
 
+RESOURCE_TYPES = tuple(resource_type for resource_type in ResourceType if resource_type > ResourceType.ANY)
+"""Resource types that have ACLs."""
+_OPERATIONS = {operation.label: operation for operation in Operation}
+_PERMISSIONS = {permission.label: permission for permission in Permission}
+
 IMPLIED_BY: dict[Operation, frozenset[Operation]] = {
     Operation.DESCRIBE: frozenset({Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER}),
     Operation.DESCRIBE_CONFIGS: frozenset({Operation.ALTER_CONFIGS}),
@@ -99,6 +104,15 @@ class Entry:
     host: str
     operation: Operation
     permission: Permission
+
+    @classmethod
+    def of_labels(cls, principal: str, host: str, operation: str, permission: str) -> "Entry":
+        """Return an entry by the labels of its operation and its permission. Raises KeyError for others."""
+        return cls(principal, host, _OPERATIONS[operation], _PERMISSIONS[permission])
+
+
+LOCKED = Entry(WILDCARD_PRINCIPAL, WILDCARD, Operation.ALL, Permission.DENY)
+"""Entry in place of those that cannot be decoded: only super users have access."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from kafka_node.scram_requests import altered_users
 from kafka_wire import schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -37,7 +38,7 @@ def _dirs_by_topic(body: Body) -> Body:
 
 
 def _users(body: Body) -> Body:
-    return {"users": list(dict.fromkeys(change["name"] for change in [*body["deletions"], *body["upsertions"]]))}
+    return {"users": altered_users(body)}
 
 
 def _nothing(_: Body) -> Body:

@@ -15,7 +15,7 @@ from controller_core.model.quota import DEFAULT, QuotaEntity
 from controller_core.shell.admin.responses import NOT_CONTROLLER, Outcome, error_fields
 from controller_core.shell.front.handler import RequestHandler, store_backed_handler
 from controller_core.shell.store import Config, EntityConfigStore
-from kafka_node.scram_requests import altered, described_body, refused
+from kafka_node.scram_requests import altered, altered_users, described_body, described_users, refused
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import Failure
@@ -41,7 +41,7 @@ async def alter_user_scram_credentials(
     configs: EntityConfigStore, is_controller: Callable[[], Awaitable[bool]], body: Body
 ) -> Body:
     """Alter credentials, if this process is the controller."""
-    users = list(dict.fromkeys(change["name"] for change in [*body["deletions"], *body["upsertions"]]))
+    users = altered_users(body)
     if not await is_controller():
         return altered_body(dict.fromkeys(sorted(users), NOT_CONTROLLER))
     outcomes: dict[str, Outcome] = dict(refused(body))
@@ -58,7 +58,7 @@ def altered_body(outcomes: Mapping[str, Outcome]) -> Body:
 
 async def describe_user_scram_credentials(configs: EntityConfigStore, body: Body) -> Body:
     """Describe mechanisms and iterations of the named users; without names, of all users with credentials."""
-    named = [user["name"] for user in body["users"] or []]
+    named = described_users(body)
     wanted = [name for name, times in Counter(named).items() if name and times == 1]
     configs_of = await _named(configs, wanted, all_users=not named)
     if isinstance(configs_of, Failure):

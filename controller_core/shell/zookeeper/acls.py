@@ -37,14 +37,8 @@ MAX_PURGED_AT_ONCE = 100
 """Notifications deleted after one read, about a millisecond each: changes of ACLs wait during that time."""
 PAUSE_S = 0.1
 """Pause before a change or a failed read is repeated."""
-LOCKED: Entries = frozenset({acl.Entry(acl.WILDCARD_PRINCIPAL, acl.WILDCARD, acl.Operation.ALL, acl.Permission.DENY)})
-"""Entries that replace those of a znode that cannot be decoded."""
 RACES = {RefusedReason.BAD_VERSION, RefusedReason.NO_NODE, RefusedReason.NODE_EXISTS}
 """Refusals after which the update is computed again from the current data."""
-TYPES = tuple(resource_type for resource_type in acl.ResourceType if resource_type > acl.ResourceType.ANY)
-"""Resource types that have ACLs."""
-_OPERATIONS = {operation.label: operation for operation in acl.Operation}
-_PERMISSIONS = {permission.label: permission for permission in acl.Permission}
 _TYPES = {resource_type.label: resource_type for resource_type in acl.ResourceType}
 Notification = tuple[bool, str]
 """Whether it is in the tree of prefixed patterns, and its name."""
@@ -127,7 +121,9 @@ class ZooKeeperAcls:
         """Read what new notifications name, or all ACLs."""
         if self._seen is None:
             kinds = (acl.PatternType.LITERAL, acl.PatternType.PREFIXED)
-            await self._make_parents(acl.Pattern(resource_type, "", kind) for resource_type in TYPES for kind in kinds)
+            await self._make_parents(
+                acl.Pattern(resource_type, "", kind) for resource_type in acl.RESOURCE_TYPES for kind in kinds
+            )
         present = {
             (prefixed, name)
             for prefixed in (False, True)
@@ -168,7 +164,7 @@ class ZooKeeperAcls:
     async def _read_all(self) -> None:
         kinds = [
             (resource_type, kind)
-            for resource_type in TYPES
+            for resource_type in acl.RESOURCE_TYPES
             for kind in (acl.PatternType.LITERAL, acl.PatternType.PREFIXED)
         ]
         names = await self._session.multi_children(
@@ -192,7 +188,7 @@ class ZooKeeperAcls:
         return {pattern: self._decoded(pattern, node) for pattern, node in zip(patterns, nodes, strict=True)}
 
     def _decoded(self, pattern: acl.Pattern, node: Node | None) -> Entries:
-        """Decode a pattern's entries; LOCKED if that fails."""
+        """Decode a pattern's entries; `acl.LOCKED` if that fails."""
         try:
             return decode_entries(pattern, node)
         except formats.FormatError as error:
@@ -203,7 +199,7 @@ class ZooKeeperAcls:
                     "Failed to decode ACLs; denying access to their resource for all but super users",
                     extra={"error": str(error)},
                 )
-            return LOCKED
+            return frozenset({acl.LOCKED})
 
 
 def _write(path: str, node: Node | None, wanted: Entries) -> Write:
@@ -256,8 +252,7 @@ def decode_entries(pattern: acl.Pattern, node: Node | None) -> Entries:
     """Decode a pattern's entries. Raises FormatError."""
     found = formats.decode_acls(path_of(pattern), None if node is None else node.data)
     return frozenset(
-        acl.Entry(binding.principal, binding.host, _OPERATIONS[binding.operation], _PERMISSIONS[binding.permission])
-        for binding in found
+        acl.Entry.of_labels(binding.principal, binding.host, binding.operation, binding.permission) for binding in found
     )
 
 

@@ -65,9 +65,7 @@ async def _update(
         current = formats.FinalizedFeatures() if feature is None else formats.decode_features(feature.data)
         if current.status is formats.FeatureStatus.DISABLED:
             return Attempt([], DISABLED)
-        supported = [
-            _supported(*broker_and_registration) for broker_and_registration in zip(brokers, registrations, strict=True)
-        ]
+        supported = [_supported(broker, node) for broker, node in zip(brokers, registrations, strict=True)]
         levels, outcomes = update_features(updates, current.levels, supported)
         if validate_only or levels == current.levels:
             return Attempt([], outcomes)

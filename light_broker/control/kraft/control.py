@@ -23,7 +23,7 @@ from kafka_metadata.security_records import scram_configs_of, scram_credentials_
 from kafka_node.authorization.acl_requests import describe_acls, describe_refused
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
-from kafka_node.scram_requests import described_body
+from kafka_node.scram_requests import describe_users
 from kafka_node.security.settings import SecurityProtocol
 from kafka_node.versions import VersionRange
 from kafka_wire.api import ApiKey
@@ -404,8 +404,7 @@ class KRaftControl:
         if key is ApiKey.DESCRIBE_CLIENT_QUOTAS:
             return describe_client_quotas(self._image, body)
         if key is ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS:
-            named, configs = [user["name"] for user in body["users"] or []], scram_configs_of(self._image)
-            return described_body(named, {name: configs.get(name, {}) for name in named or configs})
+            return describe_users(body, scram_configs_of(self._image))
         return opened(key, context, await self._call(ApiKey.ENVELOPE, envelope(key, context, body), ENVELOPE_VERSIONS))
 
     async def _call(

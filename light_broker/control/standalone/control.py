@@ -23,7 +23,7 @@ from kafka_node.authorization.guard import EVERYTHING, Ask
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import Outcome, error_fields
-from kafka_node.scram_requests import altered, described_body, refused
+from kafka_node.scram_requests import altered, altered_users, describe_users, refused
 from kafka_node.versions import VersionRange
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -292,7 +292,7 @@ class StandaloneControl:
     # SCRAM users
 
     async def _alter_scram(self, _: RequestContext, body: Body) -> Body:
-        users = dict.fromkeys(change["name"] for change in [*body["deletions"], *body["upsertions"]])
+        users = altered_users(body)
         outcomes: dict[str, Outcome] = dict(refused(body))
         async with self._lock:
             scram = dict(self._file.state.scram)
@@ -311,9 +311,7 @@ class StandaloneControl:
         return {"results": [{"user": user, **error_fields(outcomes[user])} for user in users]}
 
     async def _describe_scram(self, _: RequestContext, body: Body) -> Body:
-        scram = self._file.state.scram
-        named = [user["name"] for user in body["users"] or []]
-        return described_body(named, {name: scram.get(name, {}) for name in named or sorted(scram)})
+        return describe_users(body, dict(sorted(self._file.state.scram.items())))
 
     # State
 

@@ -16,18 +16,12 @@ from kafka_zookeeper.session import Node, ZooKeeperSession
 
 log = logging.getLogger(__name__)
 
-LOCKED = frozenset({acl.Entry(acl.WILDCARD_PRINCIPAL, acl.WILDCARD, acl.Operation.ALL, acl.Permission.DENY)})
-"""Entries in place of those that cannot be decoded."""
-TYPES = tuple(resource_type for resource_type in acl.ResourceType if resource_type > acl.ResourceType.ANY)
-"""Resource types that have ACLs."""
 KINDS = (acl.PatternType.LITERAL, acl.PatternType.PREFIXED)
-_OPERATIONS = {operation.label: operation for operation in acl.Operation}
-_PERMISSIONS = {permission.label: permission for permission in acl.Permission}
 
 
 async def read_acls(session: ZooKeeperSession) -> Acls:
     """Read all ACLs. Raises ZooKeeperError."""
-    kinds = [(resource_type, kind) for resource_type in TYPES for kind in KINDS]
+    kinds = [(resource_type, kind) for resource_type in acl.RESOURCE_TYPES for kind in KINDS]
     parents = [
         paths.acls_of_type(resource_type.label, prefixed=kind is acl.PatternType.PREFIXED)
         for resource_type, kind in kinds
@@ -50,9 +44,9 @@ def _entries(path: str, node: Node | None) -> frozenset[acl.Entry]:
             "Failed to decode ACLs; denying access to their resource for all but super users",
             extra={"error": str(error)},
         )
-        return LOCKED
+        return frozenset({acl.LOCKED})
     return frozenset(
-        acl.Entry(binding.principal, binding.host, _OPERATIONS[binding.operation], _PERMISSIONS[binding.permission])
+        acl.Entry.of_labels(binding.principal, binding.host, binding.operation, binding.permission)
         for binding in decoded
     )
 

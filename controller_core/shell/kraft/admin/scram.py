@@ -11,7 +11,7 @@ from controller_core.shell.admin.scram import altered_body
 from controller_core.shell.kraft.port import MetadataController
 from kafka_metadata.security_records import scram_configs_of
 from kafka_node.context import RequestContext
-from kafka_node.scram_requests import described_body
+from kafka_node.scram_requests import altered_users, describe_users
 from kafka_wire.codec import Body
 from kafka_wire.errors import Failure
 
@@ -23,15 +23,12 @@ async def alter(controller: MetadataController, _context: RequestContext, body: 
 
 def alter_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
     """Answer every user with the same error."""
-    users = dict.fromkeys(change["name"] for change in [*body["deletions"], *body["upsertions"]])
-    return altered_body(dict.fromkeys(users, failure))
+    return altered_body(dict.fromkeys(altered_users(body), failure))
 
 
 async def describe(controller: MetadataController, _context: RequestContext, body: Body) -> Body:
     """Describe mechanisms and iterations of the named users; without names, of all users."""
-    configs = scram_configs_of(await controller.read())
-    named = [user["name"] for user in body["users"] or []]
-    return described_body(named, {name: configs.get(name, {}) for name in named or configs})
+    return describe_users(body, scram_configs_of(await controller.read()))
 
 
 def describe_refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:

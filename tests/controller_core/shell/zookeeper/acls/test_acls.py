@@ -6,14 +6,13 @@ import pytest
 
 from controller_core.shell.zookeeper import acls as acls_module
 from controller_core.shell.zookeeper.acls import (
-    LOCKED,
     MAX_AGE_S,
     MAX_PURGED_AT_ONCE,
     NotificationPurger,
     encode_entries,
 )
 from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS
-from kafka_node.authorization.acl import Operation, PatternType
+from kafka_node.authorization.acl import LOCKED, Operation, PatternType
 from kafka_node.authorization.acls import Entries
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper.writes import Refused, RefusedReason
@@ -90,7 +89,7 @@ async def test_a_znode_that_cannot_be_decoded_denies_access_to_its_resource(capl
     server.put(ORDERS, b"{torn")
     server.put("/kafka-acl/Topic/payments", encode_entries([READ]))
     async with following(server) as acls:
-        assert acls.known.acls.of(topic("orders")) == LOCKED
+        assert acls.known.acls.of(topic("orders")) == {LOCKED}
         assert acls.known.acls.of(topic("payments")) == of(READ)
         failure = await acls.change(topic("orders"), plus(READ))
         assert failure is not None
