@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from lab.peers.zookeeper import ZooKeeperServer
 from lab.processes.folder import lab_folder
 from lab.processes.http_get import http_get
 from lab.processes.ports import free_port, release_port
+from lab.processes.waiting import wait_until
+from tests.integration.conftest import PATIENCE_S
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 
@@ -23,6 +26,11 @@ def documented_metrics(page: str) -> set[str]:
     """Return the names of the metrics of brokers in the table of docs/metrics.md."""
     section = page.partition("# Metrics of the brokers\n")[2].partition("\n# ")[0]
     return set(re.findall(r"`((?:kafka|jvm)_\w+)`", section))
+
+
+def is_answered(port: int, path: str) -> bool:
+    """Return whether one GET of a path has an answer."""
+    return http_get(port, path) is not None
 
 
 @pytest.mark.shows("F47")
@@ -37,6 +45,9 @@ def test_a_broker_exports_the_documented_metrics(zookeeper: ZooKeeperServer, chr
         command[command.index("-cp") + 1] = class_path()
         command.insert(1, f"-javaagent:{agent_jar()}={port}:{IMAGE / 'metrics.yaml'}")
         cluster.start_brokers()
+        for path in ("/readyz", "/metrics"):
+            # The agent loads its classes for the first answer, which takes longer than a GET waits on a busy machine.
+            wait_until(partial(is_answered, port, path), timeout_s=PATIENCE_S, what=f"an answer to {path}")
         ready, scraped, again = (http_get(port, path) for path in ("/readyz", "/metrics", "/metrics"))
     release_port(port)
 
