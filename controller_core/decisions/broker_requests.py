@@ -1,14 +1,10 @@
-"""Requests of brokers: new ISRs (AlterPartition), controlled shutdown, blocks of producer ids.
+"""Requests of brokers: new ISRs (AlterPartition), and blocks of producer ids.
 
 AlterPartition (KIP-497, KIP-841, KIP-903): the checks and their order are those of KafkaController.alterPartitions and
 ReplicationControlManager.validateAlterPartitionData. The leader epoch stays, so replicas are sent nothing; the leader gets the new ISR
 with the response. In KRaft mode the same change may end a move, and then elect another leader (NEW_LEADER_ELECTED). The shell resolves
 topic ids to names. A leader that lost the response and repeats its request is answered with the current state (Kafka's KRaft controller
 answers INVALID_UPDATE_VERSION, after which the leader waits for the metadata).
-
-ControlledShutdown (KIP-143): a broker's leaders move to other brokers before it exits. Afterwards the broker leads no partition that
-another live ISR member can lead (C8), is in no ISR that has another member, and is sent requests to stop following, so that no leader
-waits for its fetches. It repeats the request until it leads no partition.
 
 AllocateProducerIds (KIP-730): each id is allocated once, to one broker.
 """
@@ -18,11 +14,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller_core.model import BoolArray, Cluster, IntArray, Replicas, TopicPartition, changes, events
+from controller_core.model import (
+    Cluster,
+    Replicas,
+    TopicPartition,
+    changes,
+    events,
+)
 from controller_core.model.columns import pad, unpad
-from controller_core.model.decision import Decision, SendStopReplica, decision
-from controller_core.model.ids import NO_BROKER, NO_EPOCH, NO_LEADER
-from controller_core.rules import election, election_columns, partition_change
+from controller_core.model.decision import Decision
+from controller_core.model.ids import NO_EPOCH
+from controller_core.rules import partition_change
 from controller_core.rules.complete_change import Target, complete_change, electing
 from kafka_wire.errors import ErrorCode, Failure
 
@@ -51,10 +53,11 @@ def refuse_stale_broker(
     known = cluster.brokers.get(broker)
     if known is None:
         return Failure(unknown, f"Broker {broker} is not registered.")
-    return None if broker_epoch == known.epoch else _stale(broker, known.epoch, broker_epoch)
+    return None if broker_epoch == known.epoch else stale_epoch(broker, known.epoch, broker_epoch)
 
 
-def _stale(broker: int, known: int, carried: int) -> Failure:
+def stale_epoch(broker: int, known: int, carried: int) -> Failure:
+    """Return the error for a request of another incarnation of a broker."""
     message = f"Broker {broker} is registered under epoch {known}, the request carries {carried}."
     return Failure(ErrorCode.STALE_BROKER_EPOCH, message)
 
@@ -177,82 +180,6 @@ def _refuse_isr(cluster: Cluster, broker: int, change: events.IsrChange, row: in
         message = f"Offline replicas of live brokers cannot join the ISR: {offline} (KIP-112)."
         return Failure(ErrorCode.INELIGIBLE_REPLICA, message)
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class Remaining:
-    """Partitions that the broker still leads because no other replica can."""
-
-    partitions: tuple[TopicPartition, ...]
-
-
-def decide_controlled_shutdown(cluster: Cluster, event: events.ControlledShutdown) -> Decision[Failure | Remaining]:
-    """Move leaders off a broker and remove it from ISRs."""
-    known = cluster.brokers.get(event.broker)
-    if known is None:
-        return Decision(reply=Failure(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker id {event.broker} does not exist."))
-    if event.broker_epoch != NO_EPOCH and event.broker_epoch < known.epoch:
-        return Decision(reply=_stale(event.broker, known.epoch, event.broker_epoch))
-    leaving = cluster.columns.flags({*cluster.shutting_down, event.broker})
-    led = _led_with_other_replicas(cluster, event.broker)
-    moved, kept = _elect_new_leaders(cluster, led, leaving)
-    following = _leave_isrs(cluster, event.broker)
-    stop = _stop_following(cluster, event.broker)
-    remaining = Remaining(tuple(cluster.names_of(kept)))
-    written = decision(changes.ControlledShutdownStarted(event.broker), moved, following, sends=[stop] if stop else [])
-    return Decision(written.changes, written.sends, reply=remaining)
-
-
-def _led_with_other_replicas(cluster: Cluster, broker: int) -> IntArray:
-    """Return the rows that the broker leads and that have another replica: without one there is no candidate."""
-    columns = cluster.columns
-    rows = cluster.without_pending_deletion(columns.led_by(columns.flags([broker])))
-    # A used second slot means more than one replica: replica lists have no gaps.
-    shared: IntArray = rows[columns.replicas[rows, 1] != NO_BROKER]
-    return shared
-
-
-def _elect_new_leaders(
-    cluster: Cluster, rows: IntArray, leaving: BoolArray
-) -> tuple[changes.PartitionStates | None, IntArray]:
-    """Elect new leaders; also return the rows without a candidate."""
-    columns = cluster.columns
-    elections = election_columns.elect_shutdown(
-        columns.replicas[rows], columns.isr[rows], columns.flags(cluster.unfenced()), leaving
-    )
-    unfenced, shutting_down = cluster.unfenced(), set(np.flatnonzero(leaving).tolist())
-
-    def elect(_position: int, row: int) -> election.Election:
-        online = unfenced - cluster.offline_at(row)
-        return election.elect_shutdown(columns.replicas_of(row), columns.isr_of(row), online, shutting_down)
-
-    elections = election_columns.elect_rows_with_offline_replicas(cluster, rows, elections, elect)
-    return partition_change.change_leaders(cluster, rows, elections), rows[~elections.elected]
-
-
-def _leave_isrs(cluster: Cluster, broker: int) -> changes.PartitionStates | None:
-    """Remove the broker from the ISRs in which it follows and another member stays.
-
-    Without a leader the ISR stays: only its members may lead again.
-    """
-    columns = cluster.columns
-    rows = cluster.without_pending_deletion(columns.with_in_isr(columns.flags([broker])))
-    isr = columns.isr[rows]
-    led_by_another = (columns.leader[rows] != broker) & (columns.leader[rows] != NO_LEADER)
-    follows = led_by_another & ((isr != NO_BROKER).sum(axis=1) > 1)
-    return partition_change.shrink_isr(cluster, rows[follows], isr[follows] != broker)
-
-
-def _stop_following(cluster: Cluster, broker: int) -> SendStopReplica | None:
-    """Return the request to stop following, without deleting logs; it is harmless if ISRs still contain the broker."""
-    columns = cluster.columns
-    rows = cluster.without_pending_deletion(columns.hosted_by(columns.flags([broker])))
-    rows = rows[(columns.leader[rows] != broker) & (columns.partition_epoch[rows] != NO_EPOCH)]
-    if not len(rows):
-        return None
-    # The leader epoch of the shrunk ISR; a broker accepts a StopReplica whose epoch is not below its own.
-    epochs = tuple(partition_change.shrunk_leader_epochs(cluster, rows).tolist())
-    return SendStopReplica(broker, tuple(cluster.names_of(rows)), epochs, delete=False)
 
 
 BLOCK_SIZE = 1000

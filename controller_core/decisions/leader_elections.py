@@ -41,9 +41,8 @@ from controller_core.model import (
     events,
 )
 from controller_core.model.decision import Decision, decision
-from controller_core.model.quorum_events import ElectUncleanLeaders
 from controller_core.rules import election_columns
-from controller_core.rules.complete_change import Electing, complete_change, current_target, electing
+from controller_core.rules.complete_change import Electing, complete_change, current_target
 from controller_core.rules.election import Election, ElectionReason, elect_offline, elect_preferred, no_leader
 from controller_core.rules.partition_change import NewState, change_leaders, change_states
 from kafka_wire.errors import ErrorCode, Failure
@@ -161,17 +160,6 @@ def _elect(cluster: Cluster, row: int, live: frozenset[int], *, unclean: bool) -
 PERCENT = 100
 MAX_BALANCED = 1_000
 """Leaders elected by one balancing in KRaft mode, as in Kafka (`MAX_ELECTIONS_PER_IMBALANCE`): the rest follows with the next one."""
-
-
-def decide_elect_unclean_leaders(cluster: Cluster, event: ElectUncleanLeaders) -> Decision[None]:
-    """Elect leaders for partitions without one whose topics allow an unclean leader (KRaft mode).
-
-    Source: ReplicationControlManager.maybeElectUncleanLeaders, which runs periodically and when the setting changes.
-    """
-    columns = cluster.columns
-    rows = columns.without_live_leader(columns.flags(cluster.registered()))
-    rows = rows[cluster.unclean_allowed(rows)][: event.count]
-    return decision(complete_change(cluster, rows, current_target(cluster, rows), electing(cluster, rows)))
 
 
 def decide_balance_leaders(cluster: Cluster, event: events.BalanceLeaders) -> Decision[None]:

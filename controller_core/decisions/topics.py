@@ -24,10 +24,10 @@ from controller_core.model import (
     Replicas,
     changes,
     events,
-    zookeeper_changes,
 )
 from controller_core.model.columns import pad, unpad
 from controller_core.model.decision import Decision
+from controller_core.model.settings import TopicDeletion
 from controller_core.rules.election_columns import elect_new
 from controller_core.rules.mutation_quota import Spending
 from controller_core.rules.placement import PlacementError, place_added, place_replicas
@@ -284,7 +284,7 @@ def _given_added(
 
 def check_deletions(cluster: Cluster, event: events.DeleteTopics) -> dict[str, Failure | None]:
     """Return for each name why its topic may not be deleted; None: it may."""
-    if cluster.topic_deletion is zookeeper_changes.TopicDeletion.DISABLED:
+    if cluster.topic_deletion is TopicDeletion.DISABLED:
         disabled = Failure(ErrorCode.TOPIC_DELETION_DISABLED, ErrorCode.TOPIC_DELETION_DISABLED.message)
         return dict.fromkeys(event.names, disabled)
     spending = Spending(event.allowance)

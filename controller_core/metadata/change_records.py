@@ -21,10 +21,8 @@ from kafka_metadata.records import SECURITY_PROTOCOL_IDS, FencingChange, Metadat
 IN_MEMORY = (
     quorum_changes.BrokerLeaving,
     quorum_changes.BrokerSuspected,
-    changes.ControlledShutdownStarted,
     quorum_changes.HeartbeatObserved,
     quorum_changes.ShutdownOffsetObserved,
-    changes.UncleanElectionObserved,
 )
 """Changes of KRaft mode without records."""
 

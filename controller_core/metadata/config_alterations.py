@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from controller_core.decisions.topic_transitions import MIN_ISR
 from controller_core.model.mode_rules import KAFKA_4_CONFIGS
 from controller_core.model.quorum_changes import ConfigsChanged
+from controller_core.model.settings import MIN_ISR
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_versions import CORDONED_SINCE, version_name
 from kafka_metadata.records import ResourceType

@@ -6,8 +6,8 @@ kraft.version is not metadata: the quorum changes it. Which nodes support its le
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controller_core.decisions.topic_transitions import MIN_ISR
 from controller_core.metadata.record_decision import RecordDecision
+from controller_core.model.settings import MIN_ISR
 from controller_core.rules.feature_levels import refused_dependency, refused_step
 from controller_core.rules.features import FeatureUpdate, UpgradeType
 from kafka_metadata.image import MetadataImage

@@ -1,7 +1,7 @@
 """Committed metadata records in the state of a controller: a standby that follows the log, or any controller that loads a snapshot.
 
-The way back of `change_records`: a record becomes a change, and `transition.apply` is the only function that changes the state, as in the
-controller that wrote the record. What a record does to a broker or partition is decided by `kafka_metadata` (`broker_replay`,
+The way back of `change_records`: a record becomes a change, and `quorum_mode.transitions.apply` is the only function that changes the state,
+as in the controller that wrote the record. What a record does to a broker or partition is decided by `kafka_metadata` (`broker_replay`,
 `partition_replay`), which images use too. Successive records of partitions become one change.
 
 Records of transactions are not among the records; the caller holds them back until the transaction ends. Records of `NOT_DECIDED_BY` (ACLs,
@@ -14,11 +14,11 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.decisions.transition import apply
 from controller_core.metadata.change_records import broker_record
 from controller_core.model import Broker, Cluster, Endpoint, IntArray, Move, Origin, changes, quorum_changes
 from controller_core.model.broker import FeatureRange
 from controller_core.model.columns import pad, unpad
+from controller_core.quorum_mode.transitions import apply
 from kafka_metadata import records
 from kafka_metadata.broker_replay import changed_registration, new_registration
 from kafka_metadata.failures import MetadataError

@@ -9,12 +9,12 @@ from itertools import islice, repeat
 
 import numpy as np
 
-from controller_core.decisions.transition import apply
 from controller_core.metadata.column_records import topic_runs, tuples
 from controller_core.metadata.replayed_records import topic_name, unknown_partition
 from controller_core.model import NO_BROKER, Cluster, IntArray, quorum_changes
 from controller_core.model.cluster import NO_ROW
 from controller_core.model.columns import widen
+from controller_core.quorum_mode.transitions import apply
 from kafka_metadata.draft import Topics
 from kafka_metadata.partition_replay import changed_state, known_partition
 from kafka_metadata.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, LeaderRecoveryState

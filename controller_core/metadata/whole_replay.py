@@ -9,10 +9,10 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.decisions.transition import apply
 from controller_core.metadata.column_records import partition_records, topic_runs, tuples
 from controller_core.metadata.replayed_records import topic_name
 from controller_core.model import NO_BROKER, Cluster, IntArray, Move, quorum_changes
+from controller_core.quorum_mode.transitions import apply
 from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 from kafka_metadata.draft import Topics
 from kafka_metadata.records import LeaderRecoveryState

@@ -1,7 +1,7 @@
 """Changes to the cluster's state in both modes, as values: the result of decisions. `Change` is any change.
 
 A change is a fact of the domain ("these partitions have these leaders now"). The ZooKeeper shell translates changes that outlive the
-process into fenced multi-writes, a quorum's shell into metadata records; `transition.apply` applies them in memory once they
+process into fenced multi-writes, a quorum's shell into metadata records; `apply` of the mode applies them in memory once they
 are committed, and `propagation` derives the requests to brokers. Partitions are in columns: one change may hold 200,000 of them.
 """
 
@@ -13,7 +13,7 @@ from uuid import UUID
 
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.ids import NO_EPOCH
-from controller_core.model.move import Move, Replicas
+from controller_core.model.move import Move
 from controller_core.model.origin import Origin
 from controller_core.model.quorum_changes import QuorumChange
 from controller_core.model.zookeeper_changes import ZooKeeperChange
@@ -31,30 +31,6 @@ class RequestsToBrokers(Enum):
     """LeaderAndIsr to the replicas, then UpdateMetadata to all brokers."""
     METADATA_ONLY = "metadata only"
     """UpdateMetadata to all brokers: the leader requested the change and gets it with the response."""
-
-
-@dataclass(frozen=True, slots=True)
-class ControlledShutdownStarted:
-    """A broker requested controlled shutdown: it is not elected as a leader from now on. In memory only."""
-
-    broker: int
-
-
-class BrokerDefault(Enum):
-    """Source of the brokers' default of a topic configuration; the dynamic one takes precedence."""
-
-    DYNAMIC = "dynamic"
-    """For the whole cluster, in ZooKeeper (`/config/brokers/<default>`)."""
-    STATIC = "static"
-    """In a broker's configuration file."""
-
-
-@dataclass(frozen=True, slots=True)
-class UncleanElectionObserved:
-    """Settings of `unclean.leader.election.enable`; None: not set. In memory only."""
-
-    topics: Mapping[str, bool | None] = field(default_factory=dict)
-    defaults: Mapping[BrokerDefault, bool | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,24 +127,6 @@ def _in_rows(by_row: Mapping[int, Value] | None, rows: IntArray) -> Mapping[int,
 
 
 @dataclass(frozen=True, slots=True)
-class MovesStarted:
-    """Reassignments of one topic's partitions start."""
-
-    topic: str
-    moves: Mapping[int, Move]
-    """Moves by partition id."""
-
-
-@dataclass(frozen=True, slots=True)
-class MovesFinished:
-    """Partitions of one topic have their target replicas; removed replicas are deleted."""
-
-    topic: str
-    replicas: Mapping[int, Replicas]
-    """Replicas by partition id."""
-
-
-@dataclass(frozen=True, slots=True)
 class BrokerUnregistered:
     """A broker never returns. In ZooKeeper mode nothing waits for the stray logs on it any longer, in memory only."""
 
@@ -203,13 +161,9 @@ class ProducerIdsObserved:
 
 
 Change = (
-    ControlledShutdownStarted
-    | UncleanElectionObserved
-    | TopicAdded
+    TopicAdded
     | PartitionsAdded
     | PartitionStates
-    | MovesStarted
-    | MovesFinished
     | BrokerUnregistered
     | TopicRemoved
     | ProducerIdsAllocated

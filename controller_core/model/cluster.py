@@ -1,6 +1,6 @@
 """In-memory state of the cluster: brokers, topics, partitions, running moves and deletions.
 
-Only `controller_core.decisions.transition.apply` changes it; decisions read it. One event loop owns it, so it has no locks.
+Only `apply` of the mode (`zookeeper_mode.transitions`, `quorum_mode.transitions`) changes it; decisions read it. One event loop owns it, so it has no locks.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,16 +11,12 @@ from uuid import UUID
 import numpy as np
 
 from controller_core.model.broker import Broker, BrokerProgress
-from controller_core.model.changes import BrokerDefault
 from controller_core.model.columns import BoolArray, IntArray, PartitionColumns, any_of, unpad
 from controller_core.model.ids import NO_BROKER, TopicPartition
 from controller_core.model.mode_rules import ZOOKEEPER_RULES, ModeRules, RestartPolicy
 from controller_core.model.move import Move, Replicas
-from controller_core.model.zookeeper_changes import TopicDeletion
+from controller_core.model.settings import DEFAULT_MIN_ISR, BrokerDefault, TopicDeletion
 from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
-
-DEFAULT_MIN_ISR = 1
-"""Kafka's default of `min.insync.replicas`."""
 
 MAX_DELETED_TOPICS = 10_000
 """Names of deleted topics that are remembered, the latest ones. Logs of topics with older names are only reported."""

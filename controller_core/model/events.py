@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from controller_core.model import scope
-from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.quorum_events import QuorumEvent
 from controller_core.model.quota import MutationAllowance
@@ -186,15 +186,6 @@ class AlterPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class ControlledShutdown:
-    """Request of a broker to move its leaders to other brokers before it exits (KIP-143, KIP-380)."""
-
-    broker: int
-    broker_epoch: int = NO_EPOCH
-    scope: Scope = scope.ALL
-
-
-@dataclass(frozen=True, slots=True)
 class UnregisterBroker:
     """An administrator declares that a broker never returns (UnregisterBroker of KIP-631)."""
 
@@ -225,7 +216,6 @@ Event = (
     | ElectLeaders
     | BalanceLeaders
     | AlterPartition
-    | ControlledShutdown
     | AllocateProducerIds
     | QuorumEvent
     | ZooKeeperEvent

@@ -1,15 +1,15 @@
-"""Changes that exist only in ZooKeeper mode, as values: what is observed there, legacy requests, and the steps of a deletion."""
+"""Changes that exist only in ZooKeeper mode, as values: what is observed there, legacy requests, and the steps of moves and deletions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from uuid import UUID
 
 from controller_core.model.broker import Broker
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.ids import TopicPartition
-from controller_core.model.move import Replicas
+from controller_core.model.move import Move, Replicas
 from controller_core.model.origin import Origin
+from controller_core.model.settings import BrokerDefault, TopicDeletion
 from kafka_wire.errors import Failure
 
 
@@ -22,16 +22,19 @@ class BrokersObserved:
     """Registered without the inter-broker listener: the controller cannot send requests to them."""
 
 
-class TopicDeletion(Enum):
-    """The cluster's `delete.topic.enable`, as its brokers report it."""
+@dataclass(frozen=True, slots=True)
+class ControlledShutdownStarted:
+    """A broker requested controlled shutdown: it is not elected as a leader from now on. In memory only."""
 
-    UNKNOWN = "unknown"
-    """No broker has been queried yet in this term."""
-    NOT_REPORTED = "not reported"
-    """Brokers are registered, and none of the queried ones reported the setting."""
-    ENABLED = "enabled"
-    DISABLED = "disabled"
-    """At least one broker reported false."""
+    broker: int
+
+
+@dataclass(frozen=True, slots=True)
+class UncleanElectionObserved:
+    """Settings of `unclean.leader.election.enable`; None: not set. In memory only."""
+
+    topics: Mapping[str, bool | None] = field(default_factory=dict)
+    defaults: Mapping[BrokerDefault, bool | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,24 @@ class AssignmentRestored:
     """An assignment written by another process is overwritten with the known one."""
 
     topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class MovesStarted:
+    """Reassignments of one topic's partitions start."""
+
+    topic: str
+    moves: Mapping[int, Move]
+    """Moves by partition id."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovesFinished:
+    """Partitions of one topic have their target replicas; removed replicas are deleted."""
+
+    topic: str
+    replicas: Mapping[int, Replicas]
+    """Replicas by partition id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +198,8 @@ class ReplicasDeleted:
 
 ZooKeeperChange = (
     BrokersObserved
+    | ControlledShutdownStarted
+    | UncleanElectionObserved
     | TopicDeletionObserved
     | StatesObserved
     | OfflineReplicasObserved
@@ -184,6 +207,8 @@ ZooKeeperChange = (
     | TopicObserved
     | TopicIdAssigned
     | AssignmentRestored
+    | MovesStarted
+    | MovesFinished
     | PendingReassignmentRequestsChanged
     | ElectionRequestsProcessed
     | ReplicaRemovalAnswered

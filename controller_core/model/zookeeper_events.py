@@ -1,4 +1,4 @@
-"""Events of ZooKeeper mode, as values: reads of znodes, responses of brokers to the controller's requests, and follow-up events.
+"""Events of ZooKeeper mode, as values: reads of znodes, requests of brokers and their responses to the controller's, follow-up events.
 
 Reads are levels ("these brokers are registered now"), never edges, so a lost or repeated watch changes nothing.
 """
@@ -9,11 +9,11 @@ from uuid import UUID
 
 from controller_core.model import scope
 from controller_core.model.broker import Broker
-from controller_core.model.changes import BrokerDefault
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.scope import Scope
-from controller_core.model.zookeeper_changes import StatesObserved, TopicDeletion
+from controller_core.model.settings import BrokerDefault, TopicDeletion
+from controller_core.model.zookeeper_changes import StatesObserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +196,15 @@ class AdvanceDeletions:
 
 
 @dataclass(frozen=True, slots=True)
+class ControlledShutdown:
+    """Request of a broker to move its leaders to other brokers before it exits (KIP-143, KIP-380)."""
+
+    broker: int
+    broker_epoch: int = NO_EPOCH
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
 class StopReplicaAnswered:
     """Response of a broker to a StopReplica that deletes logs. Logs of partitions with an error still exist."""
 
@@ -284,6 +293,7 @@ ZooKeeperEvent = (
     | RemoveElectionRequests
     | RepairAssignments
     | AdvanceDeletions
+    | ControlledShutdown
     | StopReplicaAnswered
     | LeaderAndIsrAnswered
     | LeaderAndIsrRejected

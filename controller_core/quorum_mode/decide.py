@@ -6,11 +6,12 @@ Decisions on topics, partitions, moves and elections are shared with ZooKeeper m
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller_core.decisions import broker_requests, leader_elections, reassignment, topics
-from controller_core.decisions.topic_transitions import MIN_ISR
+from controller_core.decisions import broker_requests, leader_elections, topics
 from controller_core.model import Cluster, Origin, changes, events, quorum_changes, quorum_events
 from controller_core.model.decision import Decision, decision
-from controller_core.quorum_mode import directories, heartbeats, leaving, registration
+from controller_core.model.settings import MIN_ISR
+from controller_core.quorum_mode import directories, heartbeats, leaving, moves, registration
+from controller_core.rules.complete_change import complete_change, current_target, electing
 from kafka_metadata.records import ResourceType
 from kafka_wire.errors import Failure
 
@@ -37,6 +38,17 @@ def decide_change_configs(cluster: Cluster, event: quorum_events.ChangeConfigs) 
     return decision(*made)
 
 
+def decide_elect_unclean_leaders(cluster: Cluster, event: quorum_events.ElectUncleanLeaders) -> Decision[None]:
+    """Elect leaders for partitions without one whose topics allow an unclean leader.
+
+    Source: ReplicationControlManager.maybeElectUncleanLeaders, which runs periodically and when the setting changes.
+    """
+    columns = cluster.columns
+    rows = columns.without_live_leader(columns.flags(cluster.registered()))
+    rows = rows[cluster.unclean_allowed(rows)][: event.count]
+    return decision(complete_change(cluster, rows, current_target(cluster, rows), electing(cluster, rows)))
+
+
 DECIDERS: Mapping[type, Callable[[Cluster, Any], Decision[Any]]] = {
     quorum_events.RegisterBroker: registration.decide_register_broker,
     events.UnregisterBroker: registration.decide_unregister_broker,
@@ -48,11 +60,11 @@ DECIDERS: Mapping[type, Callable[[Cluster, Any], Decision[Any]]] = {
     quorum_events.AssignReplicasToDirs: directories.decide_assign_replicas_to_dirs,
     quorum_events.ChangeConfigs: decide_change_configs,
     quorum_events.ElectWaitingLeaders: leaving.decide_elect_waiting_leaders,
-    quorum_events.ElectUncleanLeaders: leader_elections.decide_elect_unclean_leaders,
+    quorum_events.ElectUncleanLeaders: decide_elect_unclean_leaders,
     events.CreateTopics: topics.decide_create_topics,
     events.DeleteTopics: decide_delete_topics,
     events.CreatePartitions: topics.decide_create_partitions,
-    events.AlterReassignments: reassignment.decide_alter_reassignments,
+    events.AlterReassignments: moves.decide_alter_reassignments,
     events.ElectLeaders: leader_elections.decide_elect_leaders,
     events.BalanceLeaders: leader_elections.decide_balance_leaders,
     events.AlterPartition: broker_requests.decide_alter_partition,

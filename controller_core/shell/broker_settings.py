@@ -11,7 +11,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from controller_core.model import Broker, zookeeper_changes
+from controller_core.model import Broker
+from controller_core.model.settings import TopicDeletion
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.brokers.describe_configs import BrokerSettings, BrokerSettingsError, read_broker_settings
 from controller_core.shell.controller import Controller
@@ -141,11 +142,7 @@ class BrokerSettingsReader:
                 extra={"disabled_on": sorted(broker for broker, enabled in self._deletion.items() if not enabled)},
             )
         self._differed = differs
-        if (
-            setting is zookeeper_changes.TopicDeletion.DISABLED
-            and self.defaults is not None
-            and self.defaults.delete_topic_enable
-        ):
+        if setting is TopicDeletion.DISABLED and self.defaults is not None and self.defaults.delete_topic_enable:
             self.defaults = replace(self.defaults, delete_topic_enable=False)
             controller.set_defaults(self.defaults)
         if setting is not controller.cluster.topic_deletion:

@@ -14,6 +14,7 @@ from typing import Any
 
 from controller_core.model import Broker, Cluster, Endpoint, changes, events, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, Send
+from controller_core.model.settings import BrokerDefault, TopicDeletion
 from controller_core.shell.active import Defaults, OverloadedError, TermEndedError
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.channels import Channels
@@ -197,14 +198,14 @@ class Controller:
         self._has_defaults.set()
         self.post(
             zookeeper_events.UncleanElectionRead(
-                defaults={changes.BrokerDefault.STATIC: defaults.unclean_leader_election_enable}
+                defaults={BrokerDefault.STATIC: defaults.unclean_leader_election_enable}
             )
         )
         if not defaults.delete_topic_enable:
             # One broker that disables deletion is enough; deletion is enabled only once all brokers have been asked.
-            self.set_topic_deletion(zookeeper_changes.TopicDeletion.DISABLED)
+            self.set_topic_deletion(TopicDeletion.DISABLED)
 
-    def set_topic_deletion(self, setting: zookeeper_changes.TopicDeletion) -> None:
+    def set_topic_deletion(self, setting: TopicDeletion) -> None:
         """Set `delete.topic.enable`, as reported by the brokers; deletions wait for it."""
         self.post(zookeeper_events.TopicDeletionRead(setting))
 

@@ -50,7 +50,7 @@ CONTROLLER_STATES: Mapping[type[events.Event], str] = {
     zookeeper_events.AssignTopicIds: "topicchange",
     zookeeper_events.UncleanElectionRead: "uncleanleaderelectionenable",
     zookeeper_events.LeaderAndIsrAnswered: "leaderandisrresponsereceived",
-    events.ControlledShutdown: "controlledshutdown",
+    zookeeper_events.ControlledShutdown: "controlledshutdown",
     zookeeper_events.LeaderAndIsrRejected: "leaderandisrresponsereceived",
     zookeeper_events.ReplaceStaleLogs: "leaderandisrresponsereceived",
     zookeeper_events.StrayLogsFound: "topicdeletion",

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import count
 
-from controller_core.model import TopicPartition, events
+from controller_core.model import TopicPartition, events, zookeeper_events
 from controller_core.model.scope import Scope
 from controller_core.shell.active import OverloadedError
 
@@ -86,7 +86,7 @@ CLIENT_EVENTS = (
     events.AlterReassignments,
     events.ElectLeaders,
 )
-BROKER_EVENTS = (events.AlterPartition, events.ControlledShutdown, events.AllocateProducerIds)
+BROKER_EVENTS = (events.AlterPartition, zookeeper_events.ControlledShutdown, events.AllocateProducerIds)
 
 
 def source_of(event: events.Event, brokers: Container[int]) -> Source:

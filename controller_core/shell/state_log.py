@@ -30,7 +30,7 @@ def log_change(cluster: Cluster, change: changes.Change) -> None:
             log_unreachable(cluster, change)
         case quorum_changes.BrokerRegistered() | quorum_changes.BrokerChanged():
             _log_registration(cluster, change)
-        case changes.ControlledShutdownStarted(broker=broker):
+        case zookeeper_changes.ControlledShutdownStarted(broker=broker):
             log.info("Controlled shutdown of a broker started", extra={"broker": broker})
         case zookeeper_changes.OfflineReplicasObserved(broker=broker, offline=offline, online=online, refused=refused):
             if refused:
@@ -46,7 +46,7 @@ def log_change(cluster: Cluster, change: changes.Change) -> None:
                     "Offline replicas changed",
                     extra={"broker": broker, "offline": _named(offline), "online": _named(online)},
                 )
-        case changes.UncleanElectionObserved(topics=topics, defaults=defaults):
+        case zookeeper_changes.UncleanElectionObserved(topics=topics, defaults=defaults):
             by_default = {source.value: allowed for source, allowed in defaults.items()}
             log.info("Unclean leader election settings changed", extra={"topics": dict(topics), "defaults": by_default})
         case changes.TopicAdded(name=name, origin=origin):
@@ -55,9 +55,9 @@ def log_change(cluster: Cluster, change: changes.Change) -> None:
             log.info("Topic id assigned", extra={"topic": name, "topic_id": str(topic_id)})
         case changes.PartitionsAdded(topic=name):
             log.info("Partitions added", extra={"topic": name, "added": len(change.partitions)})
-        case changes.MovesStarted(topic=name, moves=moves):
+        case zookeeper_changes.MovesStarted(topic=name, moves=moves):
             log.info("Reassignment started", extra={"topic": name, "partitions": len(moves)})
-        case changes.MovesFinished(topic=name, replicas=replicas):
+        case zookeeper_changes.MovesFinished(topic=name, replicas=replicas):
             log.info("Reassignment finished", extra={"topic": name, "partitions": len(replicas)})
         case zookeeper_changes.PendingReassignmentRequestsChanged(refused=refused):
             _log_failures("Requested reassignment rejected", refused)

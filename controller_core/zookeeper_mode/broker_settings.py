@@ -26,12 +26,13 @@ TopicDeletionManager.init (Kafka 3.9).
 
 from collections.abc import Iterable
 
-from controller_core.model import NO_EPOCH, Cluster, changes, events, zookeeper_changes, zookeeper_events
+from controller_core.model import NO_EPOCH, Cluster, events, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, decision
+from controller_core.model.settings import TopicDeletion
 from controller_core.rules.partition_change import raise_epochs
 
 
-def combined_setting(reported: Iterable[bool]) -> zookeeper_changes.TopicDeletion:
+def combined_setting(reported: Iterable[bool]) -> TopicDeletion:
     """Combine the reports of brokers: a single false is enough.
 
     >>> combined_setting([True, False]), combined_setting([True]), combined_setting([])
@@ -39,20 +40,18 @@ def combined_setting(reported: Iterable[bool]) -> zookeeper_changes.TopicDeletio
     """
     values = set(reported)
     if not values:
-        return zookeeper_changes.TopicDeletion.NOT_REPORTED
-    return zookeeper_changes.TopicDeletion.DISABLED if False in values else zookeeper_changes.TopicDeletion.ENABLED
+        return TopicDeletion.NOT_REPORTED
+    return TopicDeletion.DISABLED if False in values else TopicDeletion.ENABLED
 
 
 def decide_topic_deletion_read(cluster: Cluster, event: zookeeper_events.TopicDeletionRead) -> Decision[None]:
     """Record the setting, and continue the deletions that waited for it."""
     known = cluster.topic_deletion
     is_reported = event.setting not in {
-        zookeeper_changes.TopicDeletion.UNKNOWN,
-        zookeeper_changes.TopicDeletion.NOT_REPORTED,
+        TopicDeletion.UNKNOWN,
+        TopicDeletion.NOT_REPORTED,
     }
-    if event.setting is known or (
-        not is_reported and known in {zookeeper_changes.TopicDeletion.ENABLED, zookeeper_changes.TopicDeletion.DISABLED}
-    ):
+    if event.setting is known or (not is_reported and known in {TopicDeletion.ENABLED, TopicDeletion.DISABLED}):
         return decision()  # The last reported value remains in force until a broker reports another one.
     then: list[events.Event] = [zookeeper_events.AdvanceDeletions(retry=True)]
     if not is_reported and cluster.deletions:
@@ -87,4 +86,4 @@ def decide_unclean_election_read(cluster: Cluster, event: zookeeper_events.Uncle
     if not topics and not defaults:
         return decision()
     then = events.RepairPartitions() if defaults else events.RepairPartitions(frozenset(topics))
-    return decision(changes.UncleanElectionObserved(topics, defaults), then=(then,))
+    return decision(zookeeper_changes.UncleanElectionObserved(topics, defaults), then=(then,))

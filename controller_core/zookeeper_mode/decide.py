@@ -6,14 +6,17 @@ The order of events is in `shell.scheduler`.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller_core.decisions import broker_requests, failover, leader_elections, reassignment, topics
+from controller_core.decisions import broker_requests, leader_elections, topics
 from controller_core.model import Cluster, events, zookeeper_events
 from controller_core.model.decision import Decision
 from controller_core.zookeeper_mode import (
     broker_settings,
+    controlled_shutdown,
     deletion,
+    failover,
     leader_and_isr_answers,
     legacy_requests,
+    moves,
     observed_topics,
     registered_brokers,
     stray_logs,
@@ -37,7 +40,7 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     zookeeper_events.UncleanElectionRead: broker_settings.decide_unclean_election_read,
     events.RepairPartitions: failover.decide_repair_partitions,
     zookeeper_events.RepairAssignments: lambda cluster, _: observed_topics.decide_repair_assignments(cluster),
-    events.AdvanceMoves: reassignment.decide_advance_moves,
+    events.AdvanceMoves: moves.decide_advance_moves,
     zookeeper_events.AdvanceDeletions: deletion.decide_advance_deletions,
     zookeeper_events.StopReplicaAnswered: deletion.decide_stop_replica_answered,
     zookeeper_events.LeaderAndIsrAnswered: leader_and_isr_answers.decide_leader_and_isr_answered,
@@ -48,11 +51,11 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.CreateTopics: topics.decide_create_topics,
     events.DeleteTopics: deletion.decide_delete_topics,
     events.CreatePartitions: topics.decide_create_partitions,
-    events.AlterReassignments: reassignment.decide_alter_reassignments,
+    events.AlterReassignments: moves.decide_alter_reassignments,
     events.ElectLeaders: leader_elections.decide_elect_leaders,
     events.BalanceLeaders: leader_elections.decide_balance_leaders,
     events.AlterPartition: broker_requests.decide_alter_partition,
-    events.ControlledShutdown: broker_requests.decide_controlled_shutdown,
+    zookeeper_events.ControlledShutdown: controlled_shutdown.decide_controlled_shutdown,
     events.AllocateProducerIds: broker_requests.decide_allocate_producer_ids,
 }
 

@@ -42,6 +42,7 @@ from controller_core.model.columns import unpad
 from controller_core.model.decision import Decision, Send, SendMetadata, SendStopReplica, decision
 from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH
 from controller_core.model.move import without
+from controller_core.model.settings import TopicDeletion
 from controller_core.zookeeper_mode.stray_logs import deleted_stale_logs
 from kafka_wire.errors import Failure
 
@@ -52,7 +53,7 @@ def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decisi
     The front refuses requests while `delete.topic.enable` is false; here the request was accepted before the setting changed.
     """
     results = check_deletions(cluster, event)
-    if cluster.topic_deletion is zookeeper_changes.TopicDeletion.DISABLED:
+    if cluster.topic_deletion is TopicDeletion.DISABLED:
         return Decision(reply=results)
     queue = tuple(name for name, failure in results.items() if failure is None and name not in cluster.deletions)
     made = (zookeeper_changes.DeletionQueued(queue, Origin.REQUESTED),) if queue else ()
@@ -64,7 +65,7 @@ def decide_deletions_read(cluster: Cluster, event: zookeeper_events.DeletionsRea
 
     All names are removed while `delete.topic.enable` is false (KafkaController.processTopicDeletion).
     """
-    if cluster.topic_deletion is zookeeper_changes.TopicDeletion.DISABLED:
+    if cluster.topic_deletion is TopicDeletion.DISABLED:
         names = tuple(name for name in event.names if name not in cluster.deletions)
         return decision(
             zookeeper_changes.DeletionDequeued(names) if names else None, then=(zookeeper_events.AdvanceDeletions(),)
@@ -120,7 +121,7 @@ def decide_advance_deletions(cluster: Cluster, event: zookeeper_events.AdvanceDe
 
 def _why_blocked(cluster: Cluster, topic: Topic) -> str:
     """Return why a topic cannot be deleted now; empty if it can."""
-    if cluster.topic_deletion is not zookeeper_changes.TopicDeletion.ENABLED:
+    if cluster.topic_deletion is not TopicDeletion.ENABLED:
         return "no broker has reported delete.topic.enable"
     if cluster.is_moving(topic):
         return "a reassignment of the topic is running"
@@ -211,7 +212,7 @@ def withdrawn_deletions(cluster: Cluster) -> tuple[str, ...]:
 
     A deletion that waits for live brokers is not among them: it ends, or is blocked and then withdrawn.
     """
-    if cluster.topic_deletion is not zookeeper_changes.TopicDeletion.DISABLED:
+    if cluster.topic_deletion is not TopicDeletion.DISABLED:
         return ()
     return tuple(name for name, deletion in cluster.deletions.items() if not deletion.started)
 

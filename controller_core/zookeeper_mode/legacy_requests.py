@@ -22,18 +22,17 @@ fetchPendingPreferredReplicaElections, removePartitionsFromPreferredReplicaElect
 from collections.abc import Mapping
 
 from controller_core.decisions.leader_elections import decide_elect_leaders
-from controller_core.decisions.reassignment import decide_alter_reassignments
 from controller_core.model import (
     Cluster,
     Origin,
     Replicas,
     TopicPartition,
-    changes,
     events,
     zookeeper_changes,
     zookeeper_events,
 )
 from controller_core.model.decision import Decision, decision
+from controller_core.zookeeper_mode.moves import decide_alter_reassignments
 from kafka_wire.errors import ErrorCode, Failure
 
 
@@ -43,7 +42,7 @@ def decide_reassignment_requests_read(
     """Start the moves of new requests."""
     started = decide_alter_reassignments(cluster, events.AlterReassignments(_new_requests(cluster, event.targets)))
     # The review removes requests from the list, on the version that was read.
-    moves = (change for change in started.changes if isinstance(change, changes.MovesStarted))
+    moves = (change for change in started.changes if isinstance(change, zookeeper_changes.MovesStarted))
     return decision(*moves, then=(*started.then, zookeeper_events.ReviewReassignmentRequests(event)))
 
 

@@ -61,7 +61,7 @@ def decide_repair_assignments(cluster: Cluster) -> Decision[None]:
             moves[topic.name] = {name: plan_move(current[name], (), target) for name, target in targets.items()}
     # A partition that was assigned only to the controller's id now has a replica that can lead.
     then = (events.RepairPartitions(frozenset(moves)),) if moves else ()
-    return decision(*(changes.MovesStarted(name, of_topic) for name, of_topic in moves.items()), then=then)
+    return decision(*(zookeeper_changes.MovesStarted(name, of_topic) for name, of_topic in moves.items()), then=then)
 
 
 def _has_records(cluster: Cluster, row: int) -> bool:

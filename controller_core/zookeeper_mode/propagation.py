@@ -13,7 +13,6 @@ from collections.abc import Container, Iterable, Iterator
 
 import numpy as np
 
-from controller_core.decisions.transition import apply
 from controller_core.model import (
     NO_EPOCH,
     BoolArray,
@@ -26,6 +25,7 @@ from controller_core.model import (
 )
 from controller_core.model.columns import any_of
 from controller_core.model.decision import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
+from controller_core.zookeeper_mode.transitions import apply
 
 
 def apply_and_build_requests(cluster: Cluster, change: changes.Change) -> tuple[Send, ...]:

@@ -66,8 +66,8 @@ class ZnodeVersions:
             case (
                 changes.PartitionsAdded(topic=topic)
                 | zookeeper_changes.TopicIdAssigned(topic=topic)
-                | changes.MovesStarted(topic=topic)
-                | changes.MovesFinished(topic=topic)
+                | zookeeper_changes.MovesStarted(topic=topic)
+                | zookeeper_changes.MovesFinished(topic=topic)
             ):
                 return self._known[topic]
             case zookeeper_changes.PendingReassignmentRequestsChanged():
@@ -101,8 +101,8 @@ class ZnodeVersions:
                 changes.PartitionsAdded(topic=topic)
                 | zookeeper_changes.TopicIdAssigned(topic=topic)
                 | zookeeper_changes.AssignmentRestored(topic=topic)
-                | changes.MovesStarted(topic=topic)
-                | changes.MovesFinished(topic=topic)
+                | zookeeper_changes.MovesStarted(topic=topic)
+                | zookeeper_changes.MovesFinished(topic=topic)
             ):
                 self._known[topic] = expected + 1
             case changes.TopicRemoved(topic=topic):

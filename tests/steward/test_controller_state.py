@@ -9,7 +9,6 @@ from aiohttp import web
 from rich.console import Console
 from typer.testing import CliRunner
 
-from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
 from controller_core.model.zookeeper_changes import BrokersObserved
@@ -17,6 +16,7 @@ from controller_core.shell.metrics import Metrics
 from controller_core.shell.process import Probes
 from controller_core.views import debug_state as debug_state_module
 from controller_core.views.debug_state import cluster_document, standby_document, topic_document
+from controller_core.zookeeper_mode.transitions import apply
 from lab.processes.loop_thread import LoopThread
 from steward.controller_state import MAX_RESPONSE_BYTES, Document, StateError, fetch, show
 from steward.main import app

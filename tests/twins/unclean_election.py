@@ -1,7 +1,7 @@
 """Plain twin of `Cluster.unclean_allowed`: a topic's setting, else the brokers' default."""
 
-from controller_core.model.changes import BrokerDefault
 from controller_core.model.cluster import Cluster
+from controller_core.model.settings import BrokerDefault
 
 
 def allows_unclean(cluster: Cluster, topic: str) -> bool:

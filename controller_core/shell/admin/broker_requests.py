@@ -1,6 +1,5 @@
 """Requests that brokers send on their own behalf, and UnregisterBroker.
 
-- ControlledShutdown, versions 0 to 3; version 2 added the broker epoch (KIP-380).
 - AllocateProducerIds, version 0 (KIP-730).
 - AlterPartition, versions 0 to 3 (KIP-497): a leader requests new ISRs for its partitions. Versions 0 and 1 identify topics by name,
   versions 2 and 3 by id (KIP-841). Version 3 (KIP-903) has the broker epoch of each ISR member: a member that has restarted since must
@@ -8,13 +7,13 @@
 - UnregisterBroker, version 0: an administrator declares that a broker never returns. In ZooKeeper mode a broker's registration ends with
   its session. What remains is the deletions of topics that wait because the broker may still hold their logs (`stray_logs`).
 
-Source: KafkaApis.handleControlledShutdownRequest and handleAllocateProducerIdsRequest, KafkaController.alterPartitions,
+Source: KafkaApis.handleAllocateProducerIdsRequest, KafkaController.alterPartitions,
 Partition.addBrokerEpochToIsr, ControllerApis.handleUnregisterBroker (KRaft).
 """
 
 from collections.abc import Iterator, Mapping
 
-from controller_core.decisions.broker_requests import IsrAnswer, PartitionAnswer, ProducerIdBlock, Remaining
+from controller_core.decisions.broker_requests import IsrAnswer, PartitionAnswer, ProducerIdBlock
 from controller_core.model import NO_EPOCH, Cluster, Replicas, TopicPartition, events
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.responses import error_fields
@@ -30,38 +29,6 @@ RECOVERING = 1
 """LeaderRecoveryState.RECOVERING (KIP-704)."""
 
 Answers = Mapping[TopicPartition, Failure | PartitionAnswer]
-
-
-async def controlled_shutdown(active: ActiveController, context: RequestContext, body: Body) -> Body:
-    """Move the broker's leaderships and return the remaining ones; the broker repeats the request until none remain."""
-    answer: Failure | Remaining = await active.submit(controlled_shutdown_event(body))
-    if isinstance(answer, Failure):
-        return controlled_shutdown_refused(context, body, answer)
-    return controlled_shutdown_response(answer)
-
-
-def controlled_shutdown_event(body: Body) -> events.ControlledShutdown:
-    """Translate the request; versions 0 and 1 have no epoch, so the field has its default (unknown)."""
-    return events.ControlledShutdown(body["broker_id"], body["broker_epoch"])
-
-
-def controlled_shutdown_response(remaining: Remaining) -> Body:
-    """List the partitions that the broker still leads."""
-    return {
-        "error_code": ErrorCode.NONE,
-        "remaining_partitions": [
-            {"topic_name": topic, "partition_index": partition} for topic, partition in remaining.partitions
-        ],
-    }
-
-
-def controlled_shutdown_refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:
-    """Answer with a top-level error; Kafka's code for NOT_CONTROLLER in this API is that of ControllerMovedException."""
-    moved = failure.code == ErrorCode.NOT_CONTROLLER
-    return {
-        "error_code": ErrorCode.STALE_CONTROLLER_EPOCH if moved else failure.code,
-        "remaining_partitions": [],
-    }
 
 
 async def allocate_producer_ids(active: ActiveController, context: RequestContext, body: Body) -> Body:

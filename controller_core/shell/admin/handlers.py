@@ -26,6 +26,7 @@ from controller_core.shell.admin import (
     broker_requests,
     client_quotas,
     cluster_apis,
+    controlled_shutdown,
     controller_node,
     delete_topics,
     metadata,
@@ -164,7 +165,7 @@ def apis(
         ApiKey.UNREGISTER_BROKER: Api(broker_requests.unregister_broker, broker_requests.unregister_broker_refused),
         ApiKey.ALTER_PARTITION: Api(broker_requests.alter_partition, broker_requests.alter_partition_refused),
         ApiKey.CONTROLLED_SHUTDOWN: Api(
-            broker_requests.controlled_shutdown, broker_requests.controlled_shutdown_refused
+            controlled_shutdown.controlled_shutdown, controlled_shutdown.controlled_shutdown_refused
         ),
         ApiKey.ALLOCATE_PRODUCER_IDS: Api(
             broker_requests.allocate_producer_ids, broker_requests.allocate_producer_ids_refused

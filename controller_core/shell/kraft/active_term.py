@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-from controller_core.decisions.transition import apply
 from controller_core.metadata.activation import activation_write
 from controller_core.metadata.change_records import change_records
 from controller_core.metadata.column_records import partition_records
@@ -28,6 +27,7 @@ from controller_core.model.decision import Decision
 from controller_core.quorum.ready import AppendResult
 from controller_core.quorum_mode.decide import decide
 from controller_core.quorum_mode.sessions import Sessions
+from controller_core.quorum_mode.transitions import apply
 from controller_core.shell.active import OverloadedError, RefusedWriteError, TermEndedError
 from controller_core.shell.kraft.metrics import KRaftMetrics
 from controller_core.shell.state_log import log_change

@@ -9,9 +9,9 @@ from prometheus_client import CollectorRegistry
 
 from controller_core.metadata.record_decision import RecordDecision
 from controller_core.model import Cluster, Endpoint, events
-from controller_core.model.changes import BrokerDefault
 from controller_core.model.mode_rules import kraft_rules
 from controller_core.model.quorum_events import HeartbeatConnectionEnded
+from controller_core.model.settings import BrokerDefault
 from controller_core.quorum_mode.sessions import Sessions
 from controller_core.shell.active import Defaults, RefusedWriteError, TermEndedError
 from controller_core.shell.commits import Commits

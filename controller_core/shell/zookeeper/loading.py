@@ -8,7 +8,6 @@ import time
 
 import numpy as np
 
-from controller_core.decisions.transition import apply
 from controller_core.model import NO_EPOCH, Cluster, Origin, changes, zookeeper_changes
 from controller_core.shell.pace import Pauses
 from controller_core.shell.startup_checks import holds_replicas, is_registered
@@ -18,6 +17,7 @@ from controller_core.shell.zookeeper.controller_election import Controllership
 from controller_core.shell.zookeeper.store import Store
 from controller_core.zookeeper_mode.controller_id import claimed_by_states, claimed_partitions
 from controller_core.zookeeper_mode.observed_topics import build_topic_added
+from controller_core.zookeeper_mode.transitions import apply
 from controller_core.zookeeper_mode.znode_versions import ZnodeVersions
 from kafka_zookeeper import formats, paths
 from kafka_zookeeper.session import ZooKeeperSession

@@ -50,9 +50,9 @@ def groups_of(cluster: Cluster, change: changes.Change, expected: int, present: 
             return [_assignment(cluster, change.topic, expected, topic_id=change.topic_id)]
         case zookeeper_changes.AssignmentRestored():
             return [_assignment(cluster, change.topic, expected)]
-        case changes.MovesStarted():
+        case zookeeper_changes.MovesStarted():
             return [_assignment(cluster, change.topic, expected, moves=dict(change.moves))]
-        case changes.MovesFinished():
+        case zookeeper_changes.MovesFinished():
             return [_assignment(cluster, change.topic, expected, finished=dict(change.replicas))]
         case zookeeper_changes.DeletionQueued(origin=Origin.REQUESTED):
             queued = [paths.delete_topic(name) for name in change.topics]

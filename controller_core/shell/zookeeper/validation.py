@@ -1,6 +1,6 @@
 """Validation of decoded znodes: assignments and partition states must satisfy the rules that every controller satisfies when it writes.
 
-Decisions rely on these rules, and `transition` fails where one is violated: without these checks one invalid znode would stop the
+Decisions rely on these rules, and transitions fail where one is violated: without these checks one invalid znode would stop the
 controller for all partitions. Documents that cannot be decoded at all are rejected by the formats (`kafka_zookeeper.formats`).
 """
 

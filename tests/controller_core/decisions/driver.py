@@ -11,10 +11,9 @@ from uuid import UUID
 
 from controller_core.decisions.broker_requests import PartitionAnswer
 from controller_core.model import events, zookeeper_events
-from controller_core.model.changes import BrokerDefault
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Replicas
-from controller_core.model.zookeeper_changes import TopicDeletion
+from controller_core.model.settings import BrokerDefault, TopicDeletion
 from kafka_wire.errors import ErrorCode, Failure
 from tests.controller_core.decisions.fake_broker import FakeBroker
 from tests.controller_core.decisions.loop import CONTROLLER, CrashError, Loop, tp
@@ -245,7 +244,7 @@ class Driver(Loop):
 
     def shut_down(self, broker_id: int) -> Any:
         """Request the controlled shutdown of a broker."""
-        return self.submit(events.ControlledShutdown(broker_id, self.brokers[broker_id].epoch))
+        return self.submit(zookeeper_events.ControlledShutdown(broker_id, self.brokers[broker_id].epoch))
 
     def alter_isr(self, partition: str, isr: Sequence[int], **claims: Any) -> Any:
         """Request an ISR as the leader, with its knowledge of the partition unless `claims` differ."""

@@ -6,7 +6,7 @@ Values that differ between runs are omitted (topic ids, epochs of registrations)
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from controller_core.decisions.broker_requests import PartitionAnswer, ProducerIdBlock, Remaining
+from controller_core.decisions.broker_requests import PartitionAnswer, ProducerIdBlock
 from controller_core.decisions.topics import TopicCreation
 from controller_core.model import Origin, changes, quorum_changes, zookeeper_changes
 from controller_core.model.cluster import Cluster
@@ -14,6 +14,7 @@ from controller_core.model.columns import IntArray, unpad
 from controller_core.model.ids import TopicPartition
 from controller_core.quorum_mode.heartbeats import HeartbeatAnswer
 from controller_core.quorum_mode.registration import Registered, Unregistered
+from controller_core.zookeeper_mode.controlled_shutdown import Remaining
 from kafka_metadata.directory_ids import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from kafka_wire.errors import Failure
 from tests.controller_core.decisions.messages import LeaderAndIsr, Message, SentState, UpdateMetadata
@@ -66,11 +67,11 @@ def change_lines(cluster: Cluster, change: changes.Change, expected: int) -> lis
             return [f"write topic id of {topic}"]
         case zookeeper_changes.AssignmentRestored(topic=topic):
             return [f"write topic {topic} as it is known, over version {expected}"]
-        case changes.MovesStarted():
+        case zookeeper_changes.MovesStarted():
             union = {partition: move.replicas for partition, move in change.moves.items()}
             moves = {partition: (move.adding, move.removing) for partition, move in change.moves.items()}
             return [_topic("write", change.topic, union, moves)]
-        case changes.MovesFinished():
+        case zookeeper_changes.MovesFinished():
             return [_topic("write", change.topic, change.replicas, {})]
         case _:
             return [_memory_line(change)]
@@ -179,7 +180,7 @@ def _memory_line(change: changes.Change) -> str:
             return f"write configs of {kind.name} {resource or 'default'} {dict(values)}"
         case quorum_changes.FeatureLevelChanged(name=feature, level=level):
             return f"write feature {feature} level {level}"
-        case changes.ControlledShutdownStarted(broker=broker):
+        case zookeeper_changes.ControlledShutdownStarted(broker=broker):
             return f"broker {broker} is shutting down"
         case zookeeper_changes.ReplicaRemovalAnswered(topic=topic, partition=partition, broker=broker):
             return f"removal of {topic}-{partition} from broker {broker} is no longer awaited"

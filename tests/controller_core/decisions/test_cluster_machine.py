@@ -14,10 +14,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from controller_core.decisions.broker_requests import ProducerIdBlock, Remaining
+from controller_core.decisions.broker_requests import ProducerIdBlock
 from controller_core.model import events
 from controller_core.model.ids import NO_LEADER
-from controller_core.model.zookeeper_changes import TopicDeletion
+from controller_core.model.settings import TopicDeletion
+from controller_core.zookeeper_mode.controlled_shutdown import Remaining
 from tests.controller_core.decisions.actors import MAX_BROKERS, Actors
 from tests.controller_core.decisions.driver import CONTROLLER
 

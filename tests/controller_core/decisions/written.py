@@ -10,14 +10,10 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.decisions.transition import apply
 from controller_core.model import Origin
 from controller_core.model.broker import Broker
 from controller_core.model.changes import (
-    BrokerDefault,
     Change,
-    MovesFinished,
-    MovesStarted,
     PartitionsAdded,
     PartitionStates,
     ProducerIdsAllocated,
@@ -30,19 +26,22 @@ from controller_core.model.columns import pad, unpad
 from controller_core.model.events import PRODUCER_IDS
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
+from controller_core.model.settings import BrokerDefault, TopicDeletion
 from controller_core.model.zookeeper_changes import (
     AssignmentRestored,
     BrokersObserved,
     DeletionDequeued,
     DeletionQueued,
     ElectionRequestsProcessed,
+    MovesFinished,
+    MovesStarted,
     PendingReassignmentRequestsChanged,
     StatesObserved,
-    TopicDeletion,
     TopicIdAssigned,
 )
 from controller_core.model.zookeeper_events import ElectionRequestsRead, ReassignmentRequestsRead, StoredTopic
 from controller_core.zookeeper_mode.observed_topics import build_topic_added, build_topic_observed
+from controller_core.zookeeper_mode.transitions import apply
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE, ZnodeVersions
 
 UNCLEAN = "unclean.leader.election.enable"

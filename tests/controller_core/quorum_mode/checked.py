@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from controller_core.decisions.transition import apply
 from controller_core.metadata.replayed_records import partition_record
 from controller_core.model import NO_LEADER, Cluster, TopicPartition, changes, quorum_changes
 from controller_core.model.columns import unpad
 from controller_core.model.mode_rules import kraft_rules
+from controller_core.quorum_mode.transitions import apply
 from tests.controller_core.quorum_mode.driver import IN_MEMORY, QuorumDriver
 
 Epochs = tuple[int, int, int]

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from controller_core.decisions.transition import apply
 from controller_core.model import Cluster, changes, events, quorum_changes, quorum_events
 from controller_core.model.broker import Endpoint, FeatureRange
 from controller_core.model.ids import NO_EPOCH, TopicPartition
@@ -19,6 +18,7 @@ from controller_core.model.mode_rules import kraft_rules
 from controller_core.model.move import Replicas
 from controller_core.quorum_mode.decide import decide
 from controller_core.quorum_mode.sessions import Sessions
+from controller_core.quorum_mode.transitions import apply
 from kafka_metadata.metadata_versions import ELR_VERSION, METADATA_VERSION
 from kafka_metadata.records import ResourceType
 from tests.controller_core.decisions.loop import tp

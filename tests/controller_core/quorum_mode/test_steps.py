@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model import changes, events, quorum_events
 from controller_core.quorum_mode.decide import decide
 from controller_core.quorum_mode.heartbeats import HeartbeatAnswer
 from controller_core.quorum_mode.leaving import WHOLE_STEPS
+from controller_core.quorum_mode.transitions import apply
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum_mode.driver import QuorumDriver
 

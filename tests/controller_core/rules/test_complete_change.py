@@ -6,10 +6,10 @@ Source: PartitionChangeBuilder of Kafka 4.3 (`judged/test_partition_change_judge
 import numpy as np
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model import NO_LEADER, Broker, Cluster, Replicas, quorum_changes
 from controller_core.model.columns import pad, unpad
 from controller_core.model.mode_rules import kraft_rules
+from controller_core.quorum_mode.transitions import apply
 from controller_core.rules.complete_change import Electing, Target, complete_change, current_target, electing
 from kafka_metadata.metadata_versions import ELR_VERSION, METADATA_VERSION
 

@@ -14,7 +14,8 @@ from controller_core.model.decision import Decision, Send, SendStopReplica
 from controller_core.model.events import AlterPartition, CreateTopics, Event, IsrChange, NewTopic
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
-from controller_core.model.zookeeper_changes import BrokersObserved, TopicDeletion
+from controller_core.model.settings import TopicDeletion
+from controller_core.model.zookeeper_changes import BrokersObserved
 from controller_core.model.zookeeper_events import LeaderAndIsrAnswered, StopReplicaAnswered
 from controller_core.shell import controller as controller_module
 from controller_core.shell.brokers.answers import Retry

@@ -7,7 +7,7 @@ import asyncio
 
 import pytest
 
-from controller_core.model.zookeeper_changes import TopicDeletion
+from controller_core.model.settings import TopicDeletion
 from controller_core.shell import broker_settings as broker_settings_module
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.broker_settings import BrokerSettingsReader

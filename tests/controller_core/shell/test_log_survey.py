@@ -6,7 +6,6 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model.broker import Endpoint
 from controller_core.model.ids import TopicPartition
 from controller_core.model.zookeeper_changes import BrokersObserved
@@ -15,6 +14,7 @@ from controller_core.shell import log_survey as module
 from controller_core.shell.log_survey import PAUSES, ListingError, LogSurvey
 from controller_core.shell.metrics import Metrics
 from controller_core.zookeeper_mode.stray_logs import LogKind
+from controller_core.zookeeper_mode.transitions import apply
 from kafka_wire.columns.log_dirs import LogDirColumns
 from tests.controller_core.shell.admin.api_calls import active_with_topic
 from tests.controller_core.shell.admin.fake_active import FakeActive, broker

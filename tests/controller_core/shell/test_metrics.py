@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from prometheus_client import generate_latest
 
-from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import PartitionStates, RequestsToBrokers
 from controller_core.model.cluster import Cluster
@@ -14,6 +13,7 @@ from controller_core.model.events import AllocateProducerIds, Event, RepairParti
 from controller_core.model.quorum_events import QuorumEvent
 from controller_core.model.zookeeper_changes import BrokersObserved, DeletionBlocked, DeletionStarted
 from controller_core.shell.metrics import CONTROLLER_STATES, Metrics
+from controller_core.zookeeper_mode.transitions import apply
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
 from tests.controller_core.states import NewState, partition_states
 

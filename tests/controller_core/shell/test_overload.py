@@ -107,7 +107,7 @@ async def test_timers_and_watches_are_accepted(term: Term) -> None:
     ("event", "source"),
     [
         (events.AlterPartition(1, 5, ()), Source(SourceKind.BROKER, 1)),
-        (events.ControlledShutdown(2), Source(SourceKind.BROKER, 2)),
+        (zookeeper_events.ControlledShutdown(2), Source(SourceKind.BROKER, 2)),
         (events.AllocateProducerIds(2, 5), Source(SourceKind.BROKER, 2)),
         (events.AlterPartition(77, 5, ()), CLIENT),
         (events.DeleteTopics(()), CLIENT),

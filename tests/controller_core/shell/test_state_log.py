@@ -4,18 +4,19 @@ import logging
 
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
-from controller_core.model.changes import Change, ControlledShutdownStarted, RequestsToBrokers
+from controller_core.model.changes import Change, RequestsToBrokers
 from controller_core.model.cluster import Cluster
 from controller_core.model.quorum_changes import BrokerChanged, BrokerRegistered
 from controller_core.model.zookeeper_changes import (
     BrokersObserved,
+    ControlledShutdownStarted,
     DeletionBlocked,
     DeletionStarted,
     ReplicaRemovalAnswered,
 )
 from controller_core.shell.state_log import MAX_LINES_PER_CHANGE, log_change
+from controller_core.zookeeper_mode.transitions import apply
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
 from tests.controller_core.states import NewState, partition_states
 

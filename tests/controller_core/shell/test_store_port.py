@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import Change
 from controller_core.model.cluster import Cluster
@@ -19,6 +18,7 @@ from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
+from controller_core.zookeeper_mode.transitions import apply
 from tests.controller_core.shell.log_store import LogStore
 from tests.controller_core.shell.terms import CONTROLLER, CONTROLLER_EPOCH, INTERNAL, FakeChannels, new_topic, settled
 

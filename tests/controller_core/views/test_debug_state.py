@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import ControlledShutdownStarted
 from controller_core.model.cluster import Cluster
 from controller_core.model.move import Move
-from controller_core.model.zookeeper_changes import BrokersObserved, DeletionStarted
+from controller_core.model.zookeeper_changes import BrokersObserved, ControlledShutdownStarted, DeletionStarted
 from controller_core.views import debug_state as debug_state_module
 from controller_core.views.debug_state import cluster_document, standby_document, topic_document
+from controller_core.zookeeper_mode.transitions import apply
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
 
 

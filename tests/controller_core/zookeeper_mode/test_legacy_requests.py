@@ -7,9 +7,12 @@ fetchPendingPreferredReplicaElections.
 import pytest
 
 from controller_core.model import events, zookeeper_events
-from controller_core.model.changes import MovesStarted
 from controller_core.model.ids import NO_EPOCH
-from controller_core.model.zookeeper_changes import ElectionRequestsProcessed, PendingReassignmentRequestsChanged
+from controller_core.model.zookeeper_changes import (
+    ElectionRequestsProcessed,
+    MovesStarted,
+    PendingReassignmentRequestsChanged,
+)
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 

@@ -6,7 +6,7 @@ Source: KafkaController, UncleanLeaderElectionEnable and TopicUncleanLeaderElect
 import pytest
 
 from controller_core.model import zookeeper_events
-from controller_core.model.changes import BrokerDefault
+from controller_core.model.settings import BrokerDefault
 from tests.controller_core.decisions.driver import Driver, State, cluster_with
 from tests.controller_core.decisions.messages import Message
 from tests.twins.unclean_election import allows_unclean

@@ -9,8 +9,6 @@ import pytest
 from controller_core.model import Origin, events, zookeeper_events
 from controller_core.model.changes import (
     Change,
-    MovesFinished,
-    MovesStarted,
     PartitionsAdded,
     ProducerIdsAllocated,
     ProducerIdsObserved,
@@ -20,6 +18,8 @@ from controller_core.model.changes import (
 from controller_core.model.zookeeper_changes import (
     AssignmentRestored,
     ElectionRequestsProcessed,
+    MovesFinished,
+    MovesStarted,
     PendingReassignmentRequestsChanged,
     TopicIdAssigned,
     TopicObserved,

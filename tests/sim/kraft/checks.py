@@ -13,9 +13,9 @@ from controller_core.decisions.broker_requests import ProducerIdBlock
 from controller_core.metadata.change_records import broker_record
 from controller_core.metadata.replayed_records import partition_record, replay_records
 from controller_core.model import Cluster
-from controller_core.model.changes import BrokerDefault
 from controller_core.model.cluster import STEP_ROWS
 from controller_core.model.mode_rules import kraft_rules
+from controller_core.model.settings import BrokerDefault
 from controller_core.quorum.batches import Batch
 from controller_core.shell.kraft.active_term import ActiveTerm
 from controller_core.shell.quorum.wire_batches import encode_log

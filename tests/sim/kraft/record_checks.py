@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from controller_core.decisions.topic_transitions import MIN_ISR
 from controller_core.model import NO_LEADER
+from controller_core.model.settings import MIN_ISR
 from kafka_metadata import records
 from kafka_metadata.directory_ids import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from kafka_metadata.image import MetadataImage

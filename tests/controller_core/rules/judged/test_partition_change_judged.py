@@ -8,11 +8,11 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model import NO_LEADER, Broker, Cluster, Move, Replicas, changes, quorum_changes
 from controller_core.model.columns import pad, unpad
 from controller_core.model.mode_rules import kraft_rules
 from controller_core.model.move import plan_move, without
+from controller_core.quorum_mode.transitions import apply
 from controller_core.rules.complete_change import Electing, Target, complete_change
 from kafka_metadata.directory_ids import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from kafka_metadata.metadata_versions import DIRECTORIES_SINCE, ELR_VERSION, METADATA_VERSION

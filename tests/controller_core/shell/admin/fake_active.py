@@ -14,7 +14,8 @@ from controller_core.model.decision import Send, SendStopReplica
 from controller_core.model.events import AlterPartition, Event, IsrChange
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
-from controller_core.model.zookeeper_changes import BrokersObserved, TopicDeletion
+from controller_core.model.settings import TopicDeletion
+from controller_core.model.zookeeper_changes import BrokersObserved
 from controller_core.model.zookeeper_events import AdvanceDeletions, StopReplicaAnswered
 from controller_core.shell.active import Defaults
 from controller_core.zookeeper_mode.decide import decide

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model import Origin
 from controller_core.model.changes import TopicAdded
+from controller_core.zookeeper_mode.transitions import apply
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

@@ -2,8 +2,9 @@
 
 import pytest
 
-from controller_core.model.events import ControlledShutdown, ElectLeaders, RepairPartitions
+from controller_core.model.events import ElectLeaders, RepairPartitions
 from controller_core.model.ids import TopicPartition
+from controller_core.model.zookeeper_events import ControlledShutdown
 from controller_core.shell.admin import partitions
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -12,16 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.decisions.transition import apply
 from controller_core.model import Origin
-from controller_core.model.changes import ControlledShutdownStarted, PartitionsAdded, TopicAdded, TopicRemoved
+from controller_core.model.changes import PartitionsAdded, TopicAdded, TopicRemoved
 from controller_core.model.columns import pad
 from controller_core.model.ids import TopicPartition
-from controller_core.model.zookeeper_changes import DeletionStarted, OfflineReplicasObserved, StatesObserved
+from controller_core.model.zookeeper_changes import (
+    ControlledShutdownStarted,
+    DeletionStarted,
+    OfflineReplicasObserved,
+    StatesObserved,
+)
 from controller_core.shell.admin import metadata_encoder
 from controller_core.shell.admin.handlers import handlers, no_wait
 from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RelayInstead
+from controller_core.zookeeper_mode.transitions import apply
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_wire import codec
 from kafka_wire.api import ApiKey

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model import Origin
 from controller_core.model.changes import TopicAdded
 from controller_core.model.zookeeper_changes import BrokersObserved, NotificationsProcessed
@@ -14,6 +13,7 @@ from controller_core.shell.active import OverloadedError
 from controller_core.shell.admin import metadata_encoder, metadata_snapshot
 from controller_core.shell.admin.metadata_encoder import MetadataEncoder, Shape
 from controller_core.shell.pace import ClientPace
+from controller_core.zookeeper_mode.transitions import apply
 from kafka_wire import codec
 from kafka_wire.columns.metadata_encoder import NOT_REQUESTED
 from kafka_wire.encoded_body import EncodedBody

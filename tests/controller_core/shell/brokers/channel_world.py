@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Send, SendStopReplica
@@ -13,6 +12,7 @@ from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.pace import Pace
 from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
+from controller_core.zookeeper_mode.transitions import apply
 from kafka_wire.api import ApiKey
 from tests.controller_core.shell.brokers.clusters import OWN, broker, cluster_of
 from tests.controller_core.shell.brokers.fake_broker import FakeBroker

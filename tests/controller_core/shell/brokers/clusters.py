@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray
 from controller_core.model.decision import SendLeaderAndIsr, SendMetadata
 from controller_core.model.zookeeper_changes import BrokersObserved
 from controller_core.shell.brokers.requests import OwnAddress
+from controller_core.zookeeper_mode.transitions import apply
 from tests.controller_core.shell.zookeeper.vocabulary import read_change, row_of
 
 CONTROLLER, CONTROLLER_EPOCH = 1000, 9

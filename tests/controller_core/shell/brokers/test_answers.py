@@ -6,7 +6,6 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import TopicPartition
@@ -15,6 +14,7 @@ from controller_core.model.zookeeper_events import LeaderAndIsrAnswered, StopRep
 from controller_core.shell.brokers.answers import AnswerStatus, interpret_answer, replicas_answered
 from controller_core.shell.brokers.requests import StatesBody
 from controller_core.zookeeper_mode.apis import CALLED
+from controller_core.zookeeper_mode.transitions import apply
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

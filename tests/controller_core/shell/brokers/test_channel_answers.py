@@ -5,10 +5,10 @@ Sources: C10; protocol notes, Z30; KIP-112.
 
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
 from controller_core.model.zookeeper_changes import OfflineReplicasObserved
 from controller_core.model.zookeeper_events import LeaderAndIsrAnswered, StopReplicaAnswered
+from controller_core.zookeeper_mode.transitions import apply
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

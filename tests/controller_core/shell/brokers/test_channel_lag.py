@@ -7,8 +7,8 @@ import asyncio
 
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.shell.brokers import channel as channel_module
+from controller_core.zookeeper_mode.transitions import apply
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from tests.controller_core.shell.brokers.channel_world import LEAD, META, PATIENCE_MS, STOP, World, stop

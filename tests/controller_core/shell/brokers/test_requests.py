@@ -10,12 +10,10 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from controller_core.decisions.transition import apply
-from controller_core.model.changes import ControlledShutdownStarted
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import SendLeaderAndIsr, SendMetadata, SendStopReplica
 from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, TopicPartition
-from controller_core.model.zookeeper_changes import OfflineReplicasObserved
+from controller_core.model.zookeeper_changes import ControlledShutdownStarted, OfflineReplicasObserved
 from controller_core.shell.brokers import requests
 from controller_core.shell.brokers.requests import (
     OwnAddress,
@@ -24,6 +22,7 @@ from controller_core.shell.brokers.requests import (
     stopped_partitions,
 )
 from controller_core.zookeeper_mode.apis import CALLED
+from controller_core.zookeeper_mode.transitions import apply
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

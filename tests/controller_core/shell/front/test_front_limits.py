@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model import Origin
 from controller_core.model.changes import TopicAdded
 from controller_core.shell.admin.handlers import handlers
@@ -16,6 +15,7 @@ from controller_core.shell.front.front import Front
 from controller_core.shell.front.handler import RelayInstead
 from controller_core.shell.front.request_limits import LARGE_BYTES, SMALL_BYTES, USUAL_BYTES, own_bytes
 from controller_core.zookeeper_mode.apis import SERVED
+from controller_core.zookeeper_mode.transitions import apply
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.context import RequestContext
 from kafka_wire import codec

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller_core.decisions.transition import apply
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper import batches as batches_module
 from controller_core.shell.zookeeper import removal as removal_module
 from controller_core.shell.zookeeper.batches import MAX_RETRIES_PER_BATCH, may_be_there
 from controller_core.shell.zookeeper.store import MAX_BATCHES_IN_FLIGHT, Store
+from controller_core.zookeeper_mode.transitions import apply
 from kafka_zookeeper import paths
 from kafka_zookeeper.writes import MAX_BATCH_OPERATIONS, MultiResult, Operation, Refused, RefusedReason
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model.cluster import Cluster
 from controller_core.shell.zookeeper.operations import groups_of, parents_of
+from controller_core.zookeeper_mode.transitions import apply
 from controller_core.zookeeper_mode.znode_versions import ZnodeVersions
 from tests.controller_core.shell.scripts import check_script
 from tests.controller_core.shell.zookeeper.fake_zookeeper import operation_text

@@ -6,7 +6,6 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import MAX_BROKER_ID
@@ -14,6 +13,7 @@ from controller_core.model.zookeeper_changes import StatesObserved
 from controller_core.model.zookeeper_events import StoredTopic
 from controller_core.shell.zookeeper import reading
 from controller_core.shell.zookeeper.reading import ProducerIds, decode_brokers, read_states, read_topics
+from controller_core.zookeeper_mode.transitions import apply
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.producer_ids import INT64_MAX

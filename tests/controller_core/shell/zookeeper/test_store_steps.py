@@ -6,12 +6,12 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from controller_core.decisions.transition import apply
 from controller_core.model import Origin
 from controller_core.model.changes import Change, PartitionStates, RequestsToBrokers, TopicAdded
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper import store as store_module
+from controller_core.zookeeper_mode.transitions import apply
 from kafka_zookeeper import paths
 from tests.controller_core.shell.zookeeper.world import NO_READ, World
 

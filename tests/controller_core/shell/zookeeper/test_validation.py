@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import pad
-from controller_core.model.events import AlterReassignments, ControlledShutdown, DeleteTopics, Event
+from controller_core.model.events import AlterReassignments, DeleteTopics, Event
 from controller_core.model.ids import MAX_BROKER_ID, TopicPartition
 from controller_core.model.zookeeper_changes import BrokersObserved, StatesObserved
-from controller_core.model.zookeeper_events import Activated, BrokersRead, StoredTopic
+from controller_core.model.zookeeper_events import Activated, BrokersRead, ControlledShutdown, StoredTopic
 from controller_core.shell.zookeeper.validation import MAX_LEADER_EPOCH, MAX_REPLICAS, check_assignment, is_valid_state
 from controller_core.zookeeper_mode.decide import decide
 from controller_core.zookeeper_mode.observed_topics import build_topic_added
 from controller_core.zookeeper_mode.propagation import apply_and_build_requests
+from controller_core.zookeeper_mode.transitions import apply
 from kafka_zookeeper.formats.documents import INT32_MAX, FormatError
 from kafka_zookeeper.formats.topics import TopicAssignment
 from tests.controller_core.states import column

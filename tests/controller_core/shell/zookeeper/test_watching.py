@@ -6,7 +6,8 @@ from uuid import uuid4
 import pytest
 
 from controller_core.model.decision import SendMetadata
-from controller_core.model.events import ControlledShutdown, CreateTopics, NewTopic
+from controller_core.model.events import CreateTopics, NewTopic
+from controller_core.model.zookeeper_events import ControlledShutdown
 from controller_core.shell.active import OverloadedError
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths

@@ -10,12 +10,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.decisions.transition import apply
 from controller_core.model import events, zookeeper_events
 from controller_core.model.changes import Change
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper.reading import read_topics
 from controller_core.zookeeper_mode.decide import decide
+from controller_core.zookeeper_mode.transitions import apply
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.topics import decode_topic, encode_topic
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault

@@ -20,8 +20,6 @@ import numpy as np
 from controller_core.model import Origin
 from controller_core.model.changes import (
     Change,
-    MovesFinished,
-    MovesStarted,
     PartitionsAdded,
     PartitionStates,
     ProducerIdsAllocated,
@@ -37,6 +35,8 @@ from controller_core.model.move import Move, Replicas, plan_move
 from controller_core.model.zookeeper_changes import (
     DeletionDequeued,
     DeletionQueued,
+    MovesFinished,
+    MovesStarted,
     StatesObserved,
     TopicIdAssigned,
     TopicObserved,

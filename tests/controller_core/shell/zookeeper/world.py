@@ -9,7 +9,6 @@ reread                     read again what was refused; print and apply what is 
 tree PATH                  print a znode and its descendants
 """
 
-from controller_core.decisions.transition import apply
 from controller_core.model.changes import Change
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import RepairPartitions
@@ -19,6 +18,7 @@ from controller_core.shell.store import Outcome, StoreError
 from controller_core.shell.zookeeper.refresh import refresh
 from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
+from controller_core.zookeeper_mode.transitions import apply
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
 from kafka_zookeeper import paths
 from tests.controller_core.shell.zookeeper.fake_zookeeper import data_text

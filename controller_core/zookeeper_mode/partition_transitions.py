@@ -1,32 +1,27 @@
-"""Transitions of brokers, partition states, assignments and moves.
+"""Transitions of brokers, partition states, assignments and moves in ZooKeeper mode.
 
-Changes of this kind change leaders, ISRs, replica lists, or the replicas that brokers still have. `transition.apply` calls these functions.
+They change leaders, ISRs, replica lists, or the replicas that brokers still have.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from controller_core.decisions.broker_transitions import remove_broker
-from controller_core.decisions.directory_transitions import set_directories
+from controller_core.decisions import transitions
 from controller_core.model import (
     NO_BROKER,
     NO_EPOCH,
     NO_LEADER,
-    BoolArray,
     Cluster,
     IntArray,
     Move,
     MoveStage,
     Replicas,
     changes,
-    quorum_changes,
     zookeeper_changes,
 )
 from controller_core.model.columns import any_of, contained_in, keep_ids, pad
 from controller_core.model.move import current_replicas, plan_move, without
-from controller_core.rules.partition_change import check_states, next_partition_epoch
 
 
 def observe_brokers(change: zookeeper_changes.BrokersObserved, cluster: Cluster) -> None:
@@ -49,68 +44,26 @@ def observe_brokers(change: zookeeper_changes.BrokersObserved, cluster: Cluster)
                 _clear_offline_replica(cluster, row, broker_id)
 
 
-def start_controlled_shutdown(change: changes.ControlledShutdownStarted, cluster: Cluster) -> None:
+def start_controlled_shutdown(change: zookeeper_changes.ControlledShutdownStarted, cluster: Cluster) -> None:
     """Exclude a broker from elections."""
     cluster.shutting_down.add(change.broker)
 
 
 def change_states(change: changes.PartitionStates, cluster: Cluster) -> None:
     """Set the new states, and advance moves whose replicas brokers now know."""
-    check_states(cluster, change)
-    columns = cluster.columns
-    recovering = change.recovering_after(columns.recovering[change.rows])
-    if change.replicas is not None:
-        columns.set_replicas(change.rows, change.replicas)
-    if change.elr is not None and change.last_known_elr is not None:
-        columns.set_elr(change.rows, change.elr, change.last_known_elr)
-    set_directories(cluster, change.directories or {})
-    _set_states(cluster, change, recovering)
+    transitions.change_states(change, cluster)
     if cluster.corrected_rows:
         cluster.corrected_rows.difference_update(change.rows.tolist())
-    if change.moves is not None:
-        _set_moves(cluster, change.moves)
-        return
     for row in _moving_rows(cluster, change.rows):
         move = cluster.moves[row]
-        leader_epoch = int(columns.leader_epoch[row])
         if change.replicas is not None:
             # Offline brokers may never return, so they are not waited for; if they do, they get the requests then.
             waiting = tuple(replica for replica in move.removing if replica in cluster.unfenced())
             _record_stray_replicas(cluster, row, without(move.removing, waiting))
-            cluster.moves[row] = replace(move, stage=MoveStage.REMOVING, waiting=waiting, removal_epoch=leader_epoch)
+            removal_epoch = int(cluster.columns.leader_epoch[row])
+            cluster.moves[row] = replace(move, stage=MoveStage.REMOVING, waiting=waiting, removal_epoch=removal_epoch)
         elif move.stage is MoveStage.PLANNED and change.requests is changes.RequestsToBrokers.LEADER_AND_ISR:
             cluster.moves[row] = replace(move, stage=MoveStage.UNION)
-
-
-def _set_moves(cluster: Cluster, moves: Mapping[int, Move | None]) -> None:
-    """Start, change and (None) end moves that the same change carries out."""
-    for row, move in moves.items():
-        if move is None:
-            cluster.moves.pop(row, None)
-        else:
-            cluster.moves[row] = move
-
-
-def replay_states(change: quorum_changes.StatesReplayed, cluster: Cluster) -> None:
-    """Set the states that records of the log describe."""
-    cluster.columns.set_elr(change.rows, change.elr, change.last_known_elr)
-    _set_states(cluster, change, change.recovering)
-
-
-def _set_states(
-    cluster: Cluster, change: changes.PartitionStates | quorum_changes.StatesReplayed, recovering: BoolArray
-) -> None:
-    """Set new states of partitions; each raises the partition epoch."""
-    columns = cluster.columns
-    columns.set_states(
-        change.rows,
-        change.leader,
-        change.leader_epoch,
-        change.isr,
-        next_partition_epoch(columns.partition_epoch[change.rows]),
-        cluster.controller_epoch,
-        recovering,
-    )
 
 
 def observe_states(change: zookeeper_changes.StatesObserved, cluster: Cluster) -> None:
@@ -181,7 +134,7 @@ def observe_assignment(change: zookeeper_changes.TopicObserved, cluster: Cluster
         _drop_non_replicas_from_isr(cluster, np.array([row], dtype=np.int32))
 
 
-def start_moves(change: changes.MovesStarted, cluster: Cluster) -> None:
+def start_moves(change: zookeeper_changes.MovesStarted, cluster: Cluster) -> None:
     """Record moves, and set their unions as replicas."""
     for partition, move in change.moves.items():
         row = cluster.row_of(change.topic, partition)
@@ -191,7 +144,7 @@ def start_moves(change: changes.MovesStarted, cluster: Cluster) -> None:
         _clear_stray_replicas(cluster, row, move.replicas)
 
 
-def finish_moves(change: changes.MovesFinished, cluster: Cluster) -> None:
+def finish_moves(change: zookeeper_changes.MovesFinished, cluster: Cluster) -> None:
     """Remove finished moves."""
     for partition, replicas in change.replicas.items():
         row = cluster.row_of(change.topic, partition)
@@ -222,9 +175,8 @@ def observe_stray_replicas(change: zookeeper_changes.StrayReplicasObserved, clus
             _record_stray_replicas(cluster, row, (change.broker,))
 
 
-def unregister_broker(change: changes.BrokerUnregistered, cluster: Cluster) -> None:
-    """Stop waiting for the stray replicas of a broker, and end its registration."""
-    remove_broker(cluster, change.broker)
+def forget_stray_replicas(change: changes.BrokerUnregistered, cluster: Cluster) -> None:
+    """Stop waiting for the stray replicas of a broker that never returns."""
     for row in list(cluster.stray_replicas):
         _clear_stray_replicas(cluster, row, (change.broker,))
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from controller_core.decisions.broker_requests import Remaining
-from controller_core.model import events
+from controller_core.model import zookeeper_events
 from controller_core.model.ids import NO_LEADER
+from controller_core.zookeeper_mode.controlled_shutdown import Remaining
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.decisions.driver import State, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr, StopReplica
@@ -129,7 +129,7 @@ def test_a_request_of_an_earlier_incarnation_is_refused() -> None:
     driver.bounce(1)
     driver.forget()
 
-    assert driver.submit(events.ControlledShutdown(1, old)).code == ErrorCode.STALE_BROKER_EPOCH
+    assert driver.submit(zookeeper_events.ControlledShutdown(1, old)).code == ErrorCode.STALE_BROKER_EPOCH
     assert (driver.changes, frozenset(driver.cluster.shutting_down)) == ([], frozenset())
 
 
@@ -137,14 +137,14 @@ def test_a_request_without_an_epoch_is_accepted() -> None:
     """ControlledShutdown below version 2 has no broker epoch."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
 
-    assert driver.submit(events.ControlledShutdown(1)) == Remaining(())
+    assert driver.submit(zookeeper_events.ControlledShutdown(1)) == Remaining(())
 
 
 def test_an_unknown_broker_is_refused() -> None:
     """KafkaController.processControlledShutdown: BROKER_NOT_AVAILABLE."""
     driver = cluster_with(THREE)
 
-    assert driver.submit(events.ControlledShutdown(9)).code == ErrorCode.BROKER_NOT_AVAILABLE
+    assert driver.submit(zookeeper_events.ControlledShutdown(9)).code == ErrorCode.BROKER_NOT_AVAILABLE
 
 
 def test_a_refused_write_is_decided_again() -> None:

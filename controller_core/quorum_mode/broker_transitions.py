@@ -1,20 +1,18 @@
-"""Transitions of brokers, features and configurations in KRaft mode.
+"""Transitions of brokers, configurations and features in KRaft mode.
 
-`transition.apply` calls these functions. The contents of a broker's registration are kept once: `Cluster.brokers`; the sets `fenced` and
-`shutting_down` are derived from it here, for both modes ask them.
+The contents of a broker's registration are kept once: `Cluster.brokers`; the sets `fenced` and `shutting_down` are derived from it here,
+for decisions of both modes ask them.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
-from controller_core.decisions.directory_transitions import forget_offline_replicas, refresh_offline_replicas
-from controller_core.decisions.topic_transitions import MIN_ISR, UNCLEAN_ELECTION
-from controller_core.model import NO_BROKER, Broker, Cluster, quorum_changes
+from controller_core.model import Broker, Cluster, changes, quorum_changes
 from controller_core.model.broker import BrokerProgress
-from controller_core.model.changes import BrokerDefault
-from controller_core.model.columns import any_of
 from controller_core.model.mode_rules import kraft_rules
+from controller_core.model.settings import MIN_ISR, UNCLEAN_ELECTION, BrokerDefault
+from controller_core.quorum_mode.directory_transitions import forget_offline_replicas, refresh_offline_replicas
 from kafka_metadata.records import ResourceType
 from kafka_node.configs.topic_configs import config_value
 
@@ -42,13 +40,13 @@ def change_broker(change: quorum_changes.BrokerChanged, cluster: Cluster) -> Non
     _set_broker(cluster, replace(known, **changed))
 
 
-def remove_broker(cluster: Cluster, broker: int) -> None:
+def unregister_broker(change: changes.BrokerUnregistered, cluster: Cluster) -> None:
     """Remove a registration."""
-    cluster.brokers.pop(broker, None)
-    cluster.progress.pop(broker, None)
+    cluster.brokers.pop(change.broker, None)
+    cluster.progress.pop(change.broker, None)
     for brokers in (cluster.fenced, cluster.shutting_down, cluster.suspected):
-        brokers.discard(broker)
-    forget_offline_replicas(cluster, broker)
+        brokers.discard(change.broker)
+    forget_offline_replicas(cluster, change.broker)
 
 
 def observe_heartbeat(change: quorum_changes.HeartbeatObserved, cluster: Cluster) -> None:
@@ -76,6 +74,18 @@ def suspect_broker(change: quorum_changes.BrokerSuspected, cluster: Cluster) -> 
 def begin_leaving(change: quorum_changes.BrokerLeaving, cluster: Cluster) -> None:
     """Exclude a broker from elections and ISRs, until its registration changes or its next heartbeat."""
     cluster.shutting_down.add(change.broker)
+
+
+def _set_broker(cluster: Cluster, broker: Broker) -> None:
+    before = cluster.brokers.get(broker.id)
+    cluster.brokers[broker.id] = broker
+    for brokers, belongs in ((cluster.fenced, broker.fenced), (cluster.shutting_down, broker.in_controlled_shutdown)):
+        if belongs:
+            brokers.add(broker.id)
+        else:
+            brokers.discard(broker.id)
+    if before is None or before.directories != broker.directories:
+        refresh_offline_replicas(cluster, broker)
 
 
 def change_configs(change: quorum_changes.ConfigsChanged, cluster: Cluster) -> None:
@@ -108,26 +118,3 @@ def change_feature_level(change: quorum_changes.FeatureLevelChanged, cluster: Cl
     if change.level:
         cluster.features[change.name] = change.level
     cluster.rules = kraft_rules(cluster.features)
-
-
-def clear_elr(change: quorum_changes.ElrCleared, cluster: Cluster) -> None:
-    """Discard eligible leader replicas; as in Kafka, only the partition epochs of partitions that had some grow."""
-    columns = cluster.columns
-    rows = columns.used() if change.topic is None else cluster.topics[change.topic].rows
-    had_any = any_of(columns.elr_in(rows) != NO_BROKER) | any_of(columns.last_known_elr_in(rows) != NO_BROKER)
-    cleared = rows[had_any]
-    nothing = np.full((len(cleared), 1), NO_BROKER, dtype=np.int32)
-    columns.set_elr(cleared, nothing, nothing)
-    columns.partition_epoch[cleared] += 1
-
-
-def _set_broker(cluster: Cluster, broker: Broker) -> None:
-    before = cluster.brokers.get(broker.id)
-    cluster.brokers[broker.id] = broker
-    for brokers, belongs in ((cluster.fenced, broker.fenced), (cluster.shutting_down, broker.in_controlled_shutdown)):
-        if belongs:
-            brokers.add(broker.id)
-        else:
-            brokers.discard(broker.id)
-    if before is None or before.directories != broker.directories:
-        refresh_offline_replicas(cluster, broker)
