@@ -50,9 +50,9 @@ def records_read(spark: SparkSession) -> int:
     """Return how many records tasks have read so far, by Spark's own counters."""
     context, jvm = spark.sparkContext, spark._jvm
     assert jvm is not None
-    scala = context._jsc.sc()  # type: ignore[union-attr]
+    scala = context._jsc.sc()
     scala.listenerBus().waitUntilEmpty()
     nothing = jvm.java.util.ArrayList()
-    quantiles = context._gateway.new_array(context._gateway.jvm.double, 0)  # type: ignore[union-attr]
+    quantiles = context._gateway.new_array(context._gateway.jvm.double, 0)
     listed = scala.statusStore().stageList(nothing, False, False, quantiles, nothing)
     return sum(int(listed.apply(at).inputRecords()) for at in range(listed.size()))

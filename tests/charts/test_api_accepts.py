@@ -216,6 +216,6 @@ def _spark_pods(chart: Chart, values: dict[str, Any]) -> list[dict[str, Any]]:
     metadata["creationTimestamp"] = "2026-03-02T10:00:00Z"
     application = read_spark_application({"metadata": metadata, "spec": schedule["spec"]["template"]})
     driver, executor = copy.deepcopy((driver_pod(application, 1), executor_template(application, 1)))
-    executor["metadata"] |= {"name": "executor", "namespace": JOBS}  # type: ignore[operator]
-    executor["spec"]["containers"][0] |= {"image": "steward-spark"}  # type: ignore[index]
+    executor["metadata"] |= {"name": "executor", "namespace": JOBS}
+    executor["spec"]["containers"][0] |= {"image": "steward-spark"}
     return [dict(driver), dict(executor)]

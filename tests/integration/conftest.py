@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -105,7 +105,7 @@ class Held:
         """Read each partition's leader from ZooKeeper."""
         return {partition: self.state(topic, partition)["leader"] for partition in self.cluster.assignment(topic)}
 
-    def state(self, topic: str, partition: int) -> dict[str, object]:
+    def state(self, topic: str, partition: int) -> dict[str, Any]:
         """Read one partition's state from ZooKeeper."""
         state = self.cluster.partition_state(topic, partition)
         assert state is not None, f"{topic}-{partition} has no state"

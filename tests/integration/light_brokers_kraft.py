@@ -66,7 +66,7 @@ class Mixed:
         """Wait until the live brokers know this leader and ISR of partition 0."""
         self._wait(topic, lambda found: found.get(0) == (leader, isr), f"{topic} is led by {leader} with {isr}")
 
-    def _wait(self, topic: str, is_reached, what: str) -> None:  # type: ignore[no-untyped-def]
+    def _wait(self, topic: str, is_reached, what: str) -> None:
         def is_known() -> bool:
             live = [address for address in (self.kafka.address, self.light.address) if alive(address)]
             return all(is_reached(self.states(topic, address)) for address in live)

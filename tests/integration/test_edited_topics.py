@@ -32,7 +32,7 @@ def test_an_assignment_outside_the_isr_becomes_a_move_that_loses_nothing(held: H
         traffic.wait_for_acks(40)
         edit(held, "edited", b"[1,2]", b"[3,4]")
         wait_until(
-            lambda: sorted(map(int, held.state("edited", 0)["isr"])) == [3, 4],  # type: ignore[call-overload]
+            lambda: sorted(map(int, held.state("edited", 0)["isr"])) == [3, 4],
             timeout_s=PATIENCE_S,
             what="the new replicas in sync and the old ones removed",
         )

@@ -102,7 +102,7 @@ def assert_produces(held: Held, topic: str) -> None:
 def wait_until_isr(held: Held, topic: str, isr: Sequence[int], *, timeout_s: float = PATIENCE_S) -> None:
     """Wait until exactly these replicas are in sync."""
     wait_until(
-        lambda: sorted(held.state(topic, 0)["isr"]) == sorted(isr),  # type: ignore[call-overload]
+        lambda: sorted(held.state(topic, 0)["isr"]) == sorted(isr),
         timeout_s=timeout_s,
         what=f"ISR {isr} of {topic}",
         context=lambda: str(held.state(topic, 0)),
@@ -194,7 +194,7 @@ def test_unfinished_work_of_a_relieved_native_controller_is_completed(held: Held
 
     for partition in (0, 1):
         wait_until(
-            lambda partition=partition: sorted(held.state("half-done", partition)["isr"]) == [1, 2],  # type: ignore[misc]
+            lambda partition=partition: sorted(held.state("half-done", partition)["isr"]) == [1, 2],
             timeout_s=PATIENCE_S,
             what="an ISR within the replicas",
         )

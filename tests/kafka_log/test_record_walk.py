@@ -29,7 +29,7 @@ def walk_of(records: Sequence[Record]) -> WalkedRecords:
 
 
 @given(RECORDS)
-def test_a_walk_returns_what_the_decoder_reads(fields: list[tuple[int, bytes | None, bytes | None, tuple]]) -> None:  # type: ignore[type-arg]
+def test_a_walk_returns_what_the_decoder_reads(fields: list[tuple[int, bytes | None, bytes | None, tuple]]) -> None:
     """The walk reads short lengths in place; the decoder is its plain twin (DefaultRecord.readFrom)."""
     batch = encode_batch([Record(offset, TIME_MS + delta, *rest) for offset, (delta, *rest) in enumerate(fields)])
     (decoded,) = decode_batches(batch)
@@ -41,7 +41,7 @@ def test_a_walk_returns_what_the_decoder_reads(fields: list[tuple[int, bytes | N
 
 @given(RECORDS, st.data())
 def test_records_that_are_cut_are_refused(
-    fields: list[tuple[int, bytes | None, bytes | None, tuple]],  # type: ignore[type-arg]
+    fields: list[tuple[int, bytes | None, bytes | None, tuple]],
     data: st.DataObject,
 ) -> None:
     """InvalidRecordException of DefaultRecord.readFrom: no record reaches behind the end of its batch."""

@@ -10,6 +10,7 @@ from kafka_metadata import records
 from kafka_metadata.record_codec import decode_record, encode_record
 from kafka_metadata.records import MetadataRecord
 from tests.kafka_log.judge import JavaError, JavaProgram
+from tests.kafka_metadata.record_values import metadata_version_of
 
 
 class MetadataJudge(JavaProgram):
@@ -37,7 +38,7 @@ class MetadataJudge(JavaProgram):
             raise JavaError(answer)
         values = [base64.b64decode(value) for value in answer.split(" ")]
         found = [decode_record(value, offset) for offset, value in enumerate(values)]
-        metadata_version = found[0].feature_level
+        metadata_version = metadata_version_of(found)
         assert [encode_record(record, metadata_version) for record in found] == values, "both write the same bytes"
         return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import strategies as st
@@ -52,7 +53,7 @@ ENTITIES = st.dictionaries(st.sampled_from(["user", "client-id", "ip"]), st.none
 )
 
 
-def brokers(metadata_version: int, broker_id: int = 1) -> st.SearchStrategy[MetadataRecord]:
+def brokers(metadata_version: int, broker_id: int = 1) -> st.SearchStrategy[records.RegisterBrokerRecord]:
     """Return registrations that a metadata version has."""
     has_directories, has_cordoned = metadata_version >= DIRECTORIES_SINCE, metadata_version >= CORDONED_SINCE
     return st.builds(
@@ -71,7 +72,9 @@ def brokers(metadata_version: int, broker_id: int = 1) -> st.SearchStrategy[Meta
     )
 
 
-def partitions(metadata_version: int, topic_id: uuid.UUID, number: int = 0) -> st.SearchStrategy[MetadataRecord]:
+def partitions(
+    metadata_version: int, topic_id: uuid.UUID, number: int = 0
+) -> st.SearchStrategy[records.PartitionRecord]:
     """Return partitions that a metadata version has."""
     elr = st.none() | IDS if metadata_version >= ELR_SINCE else st.none()
     return IDS.flatmap(
@@ -105,7 +108,7 @@ def directories(metadata_version: int, count: int) -> st.SearchStrategy[tuple[uu
 @st.composite
 def partition_changes(
     draw: st.DrawFn, metadata_version: int, topic_id: uuid.UUID, number: int, replicas: int
-) -> MetadataRecord:
+) -> records.PartitionChangeRecord:
     """Draw a change of a partition that has so many replicas."""
     changed = draw(st.none() | IDS)
     elr = st.none() | IDS if metadata_version >= ELR_SINCE else st.none()
@@ -284,6 +287,13 @@ class LogMaker:
         if isinstance(record, records.AccessControlEntryRecord):
             self.acls.append(record.id)
         self.found.append(record)
+
+
+def metadata_version_of(log: Sequence[MetadataRecord]) -> int:
+    """Return the metadata version of a log, which its first record sets."""
+    first = log[0]
+    assert isinstance(first, records.FeatureLevelRecord)
+    return first.feature_level
 
 
 @st.composite

@@ -22,7 +22,7 @@ from kafka_wire.records import Record, decode_batches, encode_batch
 from tests.effort import examples
 from tests.kafka_log.batches import fast_folder
 from tests.kafka_metadata.judge import MetadataJudge, in_one_order
-from tests.kafka_metadata.record_values import EVERY_TYPE, others, record_logs
+from tests.kafka_metadata.record_values import EVERY_TYPE, metadata_version_of, others, record_logs
 
 pytestmark = pytest.mark.java
 
@@ -49,7 +49,7 @@ def folder() -> Iterator[Path]:
 
 def write_log(path: Path, log: Sequence[MetadataRecord]) -> None:
     """Write a log with a record a batch: Kafka's deltas of several records differ from the order of these in some cases."""
-    version = log[0].feature_level
+    version = metadata_version_of(log)
     values = [encode_record(record, version) for record in log]
     path.write_bytes(
         b"".join(
@@ -109,7 +109,7 @@ def test_kafka_has_the_same_image_after_transactions(
     judge: MetadataJudge, folder: Path, log: list[MetadataRecord], data: st.DataObject
 ) -> None:
     """KIP-868. One that ends, one that is aborted, and one that is open."""
-    version = log[0].feature_level
+    version = metadata_version_of(log)
     if version < TRANSACTIONS_SINCE:
         return
     inside = st.lists(st.one_of(others(version)), max_size=3)

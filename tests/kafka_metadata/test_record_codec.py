@@ -14,7 +14,7 @@ from kafka_metadata.record_codec import decode_record, encode_record, record_fra
 from kafka_metadata.records import RECORD_CLASSES, MetadataRecord
 from kafka_wire import schema
 from tests.effort import examples
-from tests.kafka_metadata.record_values import record_logs
+from tests.kafka_metadata.record_values import metadata_version_of, record_logs
 
 TOPIC_ID = uuid.UUID(int=7)
 TOPIC = records.TopicRecord("topic", TOPIC_ID)
@@ -54,7 +54,7 @@ def test_a_class_has_the_fields_of_kafkas_schema(record_class: type[MetadataReco
 @given(record_logs())
 def test_a_record_is_read_as_it_was_written_at_every_metadata_version(log: list[MetadataRecord]) -> None:
     """Metadata versions 7 to 30."""
-    version = log[0].feature_level
+    version = metadata_version_of(log)
     values = [encode_record(record, version) for record in log]
 
     assert [decode_record(value, offset) for offset, value in enumerate(values)] == log

@@ -90,7 +90,7 @@ async def test_a_query_is_sent_over_verified_tls_with_the_token(authority: Autho
     context.load_cert_chain(*authority.sign("prometheus", "/CN=prometheus"))
 
     async def answer(request: web.Request) -> web.Response:
-        asked.append((request.headers["Authorization"], (await request.post())["query"]))  # type: ignore[arg-type]
+        asked.append((request.headers["Authorization"], (await request.post())["query"]))
         return web.Response(body=body("vector", series("0.5")))
 
     async with answering(answer, ssl_context=context) as url:

@@ -198,6 +198,6 @@ async def test_secrets_that_the_account_may_not_get_are_named() -> None:
     async def denied(*_: object) -> Any:
         raise RefusedError("403")
 
-    kube.get_secret = denied  # type: ignore[method-assign]
+    kube.get_secret = denied
     with pytest.raises(ClusterResourceError, match="not allowed to get the Secrets of Cluster shop/main: kafka-ca"):
         await found.security()

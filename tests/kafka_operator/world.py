@@ -10,9 +10,10 @@ from datetime import timedelta
 from typing import TypeVar, cast
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.engine.core import Core, build_core
+from kafka_operator.engine.core import build_core
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.security import Security
+from reconciler.engine.core import Core
 from reconciler.engine.queue import CAPACITY
 from spark_operator.engine.applications import SparkPorts
 from tests.kafka_operator.fake_kafka import FakeKafka, GuardedKafka

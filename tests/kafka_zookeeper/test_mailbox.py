@@ -13,7 +13,7 @@ async def test_callbacks_are_called_in_order_in_the_loops_thread():
 
     def post_all() -> None:
         for number in range(5_000):
-            mailbox.post(lambda number=number: came.append((number, threading.get_ident())))  # type: ignore[misc]
+            mailbox.post(lambda number=number: came.append((number, threading.get_ident())))
         mailbox.post(done.set)
 
     thread = threading.Thread(target=post_all)
@@ -31,7 +31,7 @@ async def test_other_callbacks_of_the_loop_run_between_many_callbacks():
     came: list[int] = []
     seen_by_others: list[int] = []
     for number in range(MAX_CALLBACKS_PER_ITERATION * 2):
-        mailbox.post(lambda number=number: came.append(number))  # type: ignore[misc]
+        mailbox.post(lambda number=number: came.append(number))
     mailbox.post(done.set)
     loop.call_soon(lambda: seen_by_others.append(len(came)))
 

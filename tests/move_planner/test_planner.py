@@ -329,7 +329,7 @@ def test_unreached_goals_are_listed_with_the_reason(request_: PlanRequest, messa
 def test_contradictory_request_raises_value_error(wrong: dict[str, object], message: str) -> None:
     """Callers check user input before."""
     with pytest.raises(ValueError, match=message):
-        plan_moves(replace(cluster(3, 6), **wrong))  # type: ignore[arg-type]
+        plan_moves(replace(cluster(3, 6), **wrong))
 
 
 @pytest.mark.shows("F13")

@@ -362,4 +362,4 @@ def test_contradictory_request_raises_value_error(wrong: dict[str, object], mess
     request = MeasuredRequest(pad([(0, 1)]), dict.fromkeys(range(2)), one, (Resource("disk", one, one),))
 
     with pytest.raises(ValueError, match=message):
-        plan_measured(replace(request, **wrong))  # type: ignore[arg-type]
+        plan_measured(replace(request, **wrong))

@@ -75,7 +75,7 @@ async def test_finalizers_are_removed_despite_conflicts_and_failures() -> None:
                 raise ConflictError(str(key))
             return original(key, patch)
 
-        world.kube._patch_metadata = contended  # type: ignore[method-assign]
+        world.kube._patch_metadata = contended
         await world.core.teardown.remove_finalizers("shop")
 
         assert (held(world, ORDERS), held(world, MAIN)) == (False, False)

@@ -92,7 +92,7 @@ def test_a_kind_that_cannot_be_listed_ends_the_process(error: Exception) -> None
 
     async def story() -> None:
         place = Place()
-        place.kube.failures.append(error)  # type: ignore[arg-type]
+        place.kube.failures.append(error)
         with pytest.raises(NotInstalledError):
             await place.resync.run()
 

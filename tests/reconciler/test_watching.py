@@ -64,9 +64,11 @@ async def test_only_raw_events_are_handled() -> None:
     assert list(registry._spawning.get_all_handlers()) == []
 
     for activity in registry._activities.get_all_handlers():
-        await activity.fn()
+        activity_function: Any = activity.fn
+        await activity_function()
     for handler in handlers:
-        await handler.fn(event={"type": "ADDED", "object": "raw"})
+        handler_function: Any = handler.fn
+        await handler_function(event={"type": "ADDED", "object": "raw"})
     assert calls == [("login",), ("cleanup",), *((str(handler.id), "ADDED", "raw") for handler in handlers)]
 
 

@@ -147,7 +147,7 @@ async def test_writes_under_way_are_limited() -> None:
         finally:
             under_way -= 1
 
-    place.kube.patch_object = counted  # type: ignore[method-assign,assignment]
+    place.kube.patch_object = counted
     await asyncio.gather(*(place.writer.carry_out(topic, Claim()) for topic in topics))
 
     assert most == MAX_PARALLEL_WRITES

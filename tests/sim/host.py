@@ -264,7 +264,7 @@ class Host:
                 data = snapshot.data[body.position : body.position + size]
                 return replace(body, data=data, read_bytes=0)
             case _:
-                return body  # type: ignore[return-value]
+                return body
 
     def _read(self, read: ReadRange) -> tuple[Batch, ...]:
         """Return batches from an offset, at least one; a byte for each record."""

@@ -8,6 +8,7 @@ import pytest
 from controller_core.quorum import elections, following, leader, reconfigure, roles, start, transitions
 from controller_core.quorum.connections import Connections, InFlight
 from controller_core.quorum.log_view import LogView, Validity
+from controller_core.quorum.messages import VoteRequest
 from controller_core.quorum.node import Node, StoredElection
 from controller_core.quorum.positions import Position
 from controller_core.quorum.progress import Progress, Replicas
@@ -17,6 +18,7 @@ from controller_core.quorum.rules import Settings
 from controller_core.quorum.states import Candidate, Leader, Prospective, State, Unattached
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.votes import Votes
+from kafka_wire.errors import ErrorCode
 from tests.sim.disk import Damaged, Disk
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -33,7 +35,7 @@ def vote_twice(patch: pytest.MonkeyPatch) -> None:
         draft.set_state(replace(draft.state, voted=candidate))
         draft.store_election()
 
-    def answers(draft: Draft, body: elections.VoteRequest) -> tuple[elections.ErrorCode, bool]:
+    def answers(draft: Draft, body: VoteRequest) -> tuple[ErrorCode, bool]:
         if body.epoch > draft.node.epoch:
             roles.become_unattached(draft, body.epoch)
         granted = body.epoch == draft.node.epoch and may_grant(
@@ -41,7 +43,7 @@ def vote_twice(patch: pytest.MonkeyPatch) -> None:
         )
         if granted and not body.pre_vote:
             vote(draft, body.candidate)
-        return elections.NONE, granted
+        return ErrorCode.NONE, granted
 
     patch.setattr(elections, "_vote", answers)
 
@@ -63,7 +65,7 @@ def forget_votes(patch: pytest.MonkeyPatch) -> None:
     plain = Disk.crash
 
     def crash(disk: Disk, random: object) -> None:
-        plain(disk, random)  # type: ignore[arg-type]
+        plain(disk, random)
         disk.election = disk.election and replace(disk.election, voted=None)
 
     patch.setattr(Disk, "crash", crash)
@@ -78,7 +80,7 @@ def count_own_end_before_its_flush(patch: pytest.MonkeyPatch) -> None:
     """The leader counts what it has only written, as Kafka does."""
 
     def append(draft: Draft, batch: object) -> None:
-        plain(draft, batch)  # type: ignore[arg-type]
+        plain(draft, batch)
         state = leader.leading(draft)
         own = replace(
             state.replicas.find(draft.node.key) or Progress(draft.node.key), end_offset=draft.node.log.end_offset
@@ -184,7 +186,7 @@ def forget_epochs(patch: pytest.MonkeyPatch) -> None:
     plain = Disk.crash
 
     def crash(disk: Disk, random: object) -> None:
-        plain(disk, random)  # type: ignore[arg-type]
+        plain(disk, random)
         disk.election = None
 
     patch.setattr(Disk, "crash", crash)

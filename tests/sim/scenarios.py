@@ -43,7 +43,7 @@ class Scenario:
     """A running cluster, whose invariants are checked all the time."""
 
     def __init__(self, seed: int, **wishes: object) -> None:
-        self.cluster = Cluster(seed, replace(CALM, **wishes))  # type: ignore[arg-type]
+        self.cluster = Cluster(seed, replace(CALM, **wishes))
         self.cluster.start_all()
         self.cluster.schedule_work()
 

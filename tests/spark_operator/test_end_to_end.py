@@ -203,7 +203,7 @@ def test_a_period_is_a_schedule(jobs: Namespace) -> None:
     jobs.apply(raw_schedule("period", schedule="@every 1h30m"))
 
     jobs.until("ScheduledSparkApplication", "period", "True", "Scheduled")
-    created = read_time(jobs.get("ScheduledSparkApplication", "period")["metadata"]["creationTimestamp"])  # type: ignore[index]
+    created = read_time(jobs.get("ScheduledSparkApplication", "period")["metadata"]["creationTimestamp"])
     following = jobs.status("ScheduledSparkApplication", "period")["nextScheduleTime"]
     assert read_time(following) - created == timedelta(hours=1, minutes=30)
     assert "spec.schedule" in jobs.refusal(raw_schedule("none", schedule="@every now"))

@@ -74,7 +74,7 @@ def test_startup_error_is_logged_and_sets_the_exit_code(
 
     assert run_controller(SETTINGS) == code
     assert capsys.readouterr().err == f"steward controller: {error}\n"
-    assert [record.error for record in caplog.records if record.levelno == logging.ERROR] == [str(error)]
+    assert [vars(record)["error"] for record in caplog.records if record.levelno == logging.ERROR] == [str(error)]
 
 
 def test_unexpected_exception_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

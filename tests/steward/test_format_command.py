@@ -8,7 +8,10 @@ from typer.testing import CliRunner
 
 from controller_core.shell.quorum import format_files
 from kafka_log.errors import LogWriteError
+from kafka_log.files.durable import replace_file
 from kafka_log.files.lock import FolderLock
+from kafka_log.files.snapshots import write_snapshot
+from kafka_log.files.text_files import write_meta_properties
 from steward.main import app
 from tests.controller_core.shell.quorum.properties import DYNAMIC, STATIC
 
@@ -189,9 +192,9 @@ def test_a_run_that_ends_in_the_middle_is_repeated(
 
     part = "{}/00000000000000000000-0000000000-a1b2.checkpoint.part"
     with monkeypatch.context() as patch:
-        patch.setattr(format_files, "replace_file", failing(format_files.replace_file, "{}.tmp"))
-        patch.setattr(format_files, "write_snapshot", failing(format_files.write_snapshot, part))
-        identity = failing(format_files.write_meta_properties, "{}/meta.properties.tmp")
+        patch.setattr(format_files, "replace_file", failing(replace_file, "{}.tmp"))
+        patch.setattr(format_files, "write_snapshot", failing(write_snapshot, part))
+        identity = failing(write_meta_properties, "{}/meta.properties.tmp")
         patch.setattr(format_files, "write_meta_properties", identity)
         message = dynamic.refusal("--standalone")
     done = dynamic.format("--standalone", "-g")

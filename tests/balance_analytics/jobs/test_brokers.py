@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError
 
 from balance_analytics.jobs.brokers import _asked
 from balance_analytics.jobs.problems import LeftOuts

@@ -126,6 +126,6 @@ def test_loads_cost_two_jobs_and_one_shuffle_of_the_facts(stored: Path, spark: S
 
 def _stages_of_jobs(spark: SparkSession) -> list[int]:
     """The number of stages of each job so far."""
-    jobs = spark._jsc.sc().statusStore().jobsList(None)  # type: ignore[attr-defined]
+    jobs = spark._jsc.sc().statusStore().jobsList(None)
     found = {jobs.apply(at).jobId(): jobs.apply(at).stageIds().size() for at in range(jobs.size())}
     return [found[job] for job in sorted(found)]

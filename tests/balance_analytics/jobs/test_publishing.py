@@ -344,7 +344,7 @@ def test_a_small_file_is_replaced_on_other_file_systems(
 ) -> None:
     """By FileContext's rename, or by one write as on an object store; tested on Hadoop's viewfs over a local folder."""
     monkeypatch.setattr(storage, "OBJECT_STORES", stores)
-    configuration = spark._jsc.hadoopConfiguration()  # type: ignore[union-attr]
+    configuration = spark._jsc.hadoopConfiguration()
     configuration.set("fs.viewfs.mounttable.lab.link./data", tmp_path.as_uri())
     path = "viewfs://lab/data/result.json"
 

@@ -226,7 +226,7 @@ def test_invalid_arguments_are_rejected(more: list[str], message: str, capsys: p
 def test_moves_have_the_shape_of_a_plan(files: dict[str, bytes]) -> None:
     """Each partition at most once, with as many replicas as before."""
     plan = json.loads(files["reassignment.json"])["items"][-1]["spec"]["plan"]
-    moves = [Assignment((move["topic"], move["partition"]), tuple(move["replicas"])) for move in plan]  # type: ignore[arg-type]
+    moves = [Assignment((move["topic"], move["partition"]), tuple(move["replicas"])) for move in plan]
 
     assert len(moves) == len({move.partition for move in moves})
     assert {len(set(move.replicas)) for move in moves} == {2}

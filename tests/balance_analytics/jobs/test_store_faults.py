@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from balance_analytics.jobs import facts, files, notes, publishing, storage
@@ -77,7 +78,7 @@ def test_a_disk_that_is_full_ends_the_run_with_a_sentence(store: Store, monkeypa
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(storage.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(AnalyticsError, match=r"the facts at .* could not be processed: .*No space left on device"):
         store.run(1)
 

@@ -133,14 +133,14 @@ async def test_an_error_of_the_api_has_verb_resource_and_remedy(verb: str, error
     """Also after repeated conflicts."""
     objects = manifests(proposal(), name=NEW, namespace="kafka", cluster="main")
     with pytest.raises(ProposingError, match=message):
-        await proposing._propose(FakeApi(verb, error), objects, "main", "kafka")  # type: ignore[arg-type]
+        await proposing._propose(FakeApi(verb, error), objects, "main", "kafka")
 
 
 async def test_config_maps_are_created_with_their_owner_and_never_read_or_changed() -> None:
     """Least privilege: existing ConfigMaps of the namespace cannot be read or changed. The result names the replaced proposal."""
     objects = manifests(proposal(), name=NEW, namespace="kafka", cluster="main")
     api = FakeApi()
-    done = await proposing._propose(api, objects, "main", "kafka")  # type: ignore[arg-type]
+    done = await proposing._propose(api, objects, "main", "kafka")
 
     assert api.calls == ["list reassignments", "delete reassignments", "create reassignments", "create configmaps"]
     assert (done.name, done.message) == (NEW, f"Reassignment {NEW} is proposed, replacing main-balance-old")
@@ -151,7 +151,7 @@ async def test_a_repeated_run_creates_the_config_maps_that_a_killed_run_did_not(
     """The killed run had created the Reassignment. Existing ConfigMaps are unchanged."""
     objects = manifests(proposal(), name=NEW, namespace="kafka", cluster="main")
     api = FakeApi("create configmaps", error, (existing(NEW),))
-    done = await proposing._propose(api, objects, "main", "kafka")  # type: ignore[arg-type]
+    done = await proposing._propose(api, objects, "main", "kafka")
 
     assert api.calls == ["list reassignments", "create configmaps"]
     assert done.name == NEW

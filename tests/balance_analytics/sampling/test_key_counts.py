@@ -77,7 +77,7 @@ async def test_the_messages_read_of_each_partition_are_in_proportion_to_its_size
     async with holding(logs) as (_, client):
         found = await sampled(client, 100)
 
-    expected = Counter(map(key_name, ((logs.partitions[0][-75:]) + logs.partitions[1][-25:])))  # type: ignore[arg-type]
+    expected = Counter(map(key_name, ((logs.partitions[0][-75:]) + logs.partitions[1][-25:])))
     assert found.sketches["orders"].counts == expected
     assert (found.sketches["orders"].messages, found.sketches["orders"].error, found.not_counted) == (100, 0, ())
 

@@ -53,7 +53,7 @@ class CheckedDriver(Driver):
         """Clear the records of an earlier topic of a name, except the logs that brokers may still have."""
         for noted in (self.acked, self.origins, self._seen):
             for name in [name for name in noted if name.topic == topic]:
-                noted.pop(name)  # type: ignore[attr-defined]
+                noted.pop(name)
         self.lossy = {name for name in self.lossy if name.topic != topic}
 
     def refusing(self, name: TopicPartition) -> set[int]:

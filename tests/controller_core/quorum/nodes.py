@@ -113,7 +113,7 @@ def follower(*, has_fetched: bool = False) -> Node:
     """Return a follower of LEADER."""
     node = started(StoredElection(EPOCH, LEADER)).node
     if has_fetched:
-        node = replace(node, state=replace(node.state, has_fetched=True))  # type: ignore[type-var]
+        node = replace(node, state=replace(node.state, has_fetched=True))
     return node
 
 

@@ -73,11 +73,11 @@ class Recorder(Checks):
             self.lines.append(line)
 
     def installed(self, host: Host, snapshot: object) -> None:
-        super().installed(host, snapshot)  # type: ignore[arg-type]
+        super().installed(host, snapshot)
         self.lines.append(f"{host.id} installs a snapshot: its log starts at {host.disk.start_offset}")
 
     def appended(self, host: Host, batch: object) -> Chain:
-        return super().appended(host, batch)  # type: ignore[arg-type]
+        return super().appended(host, batch)
 
 
 def _state(state: State) -> str:
@@ -159,7 +159,7 @@ class Play:
         numbers = {key: int(value) for key, value in wishes.items() if key not in {"kraft", "rules"}}
         *first, last = [RULES[name] for name in wishes.get("rules", "4").split(",")]
         rules = (last, *first)  # the cluster has them by the rest of the id
-        swarm = replace(QUIET, **numbers, kraft_version=int(wishes.get("kraft", "0")), rules=rules)  # type: ignore[arg-type]
+        swarm = replace(QUIET, **numbers, kraft_version=int(wishes.get("kraft", "0")), rules=rules)
         self.cluster = Cluster(SEED, swarm)
         self.cluster.checks = self.recorder = Recorder(self.cluster)
         self.cluster.faults.is_on = False

@@ -10,6 +10,7 @@ from controller_core.quorum.inputs import (
     Flushed,
     LogCleaned,
     Resign,
+    Response,
     Shutdown,
     SnapshotCreated,
     UpgradeKRaftVersion,
@@ -18,6 +19,7 @@ from controller_core.quorum.log_view import Snapshot
 from controller_core.quorum.node import Node
 from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import AppendResult, Ready, UpgradeResult, Violation
+from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.rules import Rules
 from controller_core.quorum.states import Candidate, Follower, Prospective, Unattached
 from controller_core.quorum.step import step, tick
@@ -74,7 +76,7 @@ MESSAGES: Mapping[str, Callable[[Node], Ready]] = {
     "fetch, diverging": lambda node: ask(node, fetch(OTHER, 3, 3)),
     "fetch, malformed": lambda node: ask(node, fetch(OTHER, 3, EPOCH + 1)),
     "fetch of this node's id": lambda node: ask(node, fetch(1, 3, 4)),
-    "fetch of a consumer": lambda node: ask(node, replace(fetch(OTHER, 3, 4), replica=nodes.ReplicaKey(-1))),
+    "fetch of a consumer": lambda node: ask(node, replace(fetch(OTHER, 3, 4), replica=ReplicaKey(-1))),
     "fetch of a missing snapshot": lambda node: ask(
         node, messages.FetchSnapshotRequest(nodes.CLUSTER, EPOCH, key(3), Position(2, 4), 0)
     ),
@@ -110,7 +112,7 @@ MESSAGES: Mapping[str, Callable[[Node], Ready]] = {
     "resign": lambda node: step(node, Resign(EPOCH), NOW_MS),
     "shutdown": lambda node: step(node, Shutdown(1000), NOW_MS),
     "late response": lambda node: step(
-        node, nodes.Response(LEADER, 999, messages.FetchResponse(batches=(Batch(3, 3, EPOCH),))), NOW_MS
+        node, Response(LEADER, 999, messages.FetchResponse(batches=(Batch(3, 3, EPOCH),))), NOW_MS
     ),
     "4 s without messages": lambda node: tick(node, NOW_MS + 4000),
 }

@@ -37,4 +37,4 @@ def test_a_field_that_the_class_lacks_is_an_error() -> None:
 def test_a_copy_is_frozen() -> None:
     """Only the copying itself writes to the slots."""
     with pytest.raises(AttributeError):
-        changed(StoredElection(), epoch=2).epoch = 3  # type: ignore[misc]
+        changed(StoredElection(), epoch=2).epoch = 3

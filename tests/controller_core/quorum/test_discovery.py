@@ -160,7 +160,7 @@ def test_the_late_response_of_a_leader_is_not_appended_after_that_of_the_server(
 def test_what_a_leader_of_before_sends_is_not_appended(change: Callable[[Node], Node]) -> None:
     """KafkaRaftClientTest.testFetchResponseIgnoredAfterBecomingProspective, testFetchResponseIgnoredAfterBecomingFollowerOfDifferentLeader."""
     ready = started(StoredElection(EPOCH, LEADER))
-    node = replace(ready.node, state=replace(ready.node.state, fetch_due_ms=NOW_MS + 1999))  # type: ignore[type-var]
+    node = replace(ready.node, state=replace(ready.node.state, fetch_due_ms=NOW_MS + 1999))
     changed = change(node)
     late = step(changed, Response(LEADER, ready.requests[0].correlation_id, RECORDS), NOW_MS + 1999)
 

@@ -130,7 +130,7 @@ def moved(node_id: int = 1) -> Settings:
 def test_a_changed_voter_reports_itself_when_the_fetch_under_way_has_ended() -> None:
     """KafkaRaftClientReconfigTest.testFollowerSendsUpdateVoterIfPendingFetchDuringTimeout: one request at a time."""
     early = following(moved(), history(), now_ms=NOW_MS + 1000)
-    node = replace(early.node, state=replace(early.node.state, fetch_due_ms=NOW_MS + 9000))  # type: ignore[type-var]
+    node = replace(early.node, state=replace(early.node.state, fetch_due_ms=NOW_MS + 9000))
     waiting = step(node, Flushed(99), DUE_MS)
     asked = respond(waiting.node, LEADER, EMPTY, DUE_MS + 500)
 

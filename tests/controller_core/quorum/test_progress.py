@@ -179,7 +179,7 @@ def test_observers_that_are_silent_are_forgotten_when_another_one_fetches() -> N
     """A bound of what a leader keeps: observers with new ids come and go."""
     node = ask(leader_of(1, 2, 3), fetch(8, 3, 4)).node
     followed = ask(node, fetch(2, 3, 4), NOW_MS + 2000).node
-    later = replace(followed, state=replace(followed.state, check_quorum_due_ms=NOW_MS + 900_000))  # type: ignore[type-var]
+    later = replace(followed, state=replace(followed.state, check_quorum_due_ms=NOW_MS + 900_000))
     node = ask(later, fetch(9, 3, 4), NOW_MS + 300_000).node
 
     assert isinstance(node.state, Leader)

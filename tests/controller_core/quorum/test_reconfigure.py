@@ -203,7 +203,7 @@ def test_a_voter_reports_itself_to_each_new_leader_at_kraft_version_0() -> None:
     node = started(StoredElection(EPOCH, LEADER), level=0).node
     node = replace(node, connections=node.connections.reset())
     ready = tick(node, NOW_MS + 1999)
-    due = tick(replace(node, state=replace(node.state, fetch_due_ms=NOW_MS + 9000)), NOW_MS + 2000)  # type: ignore[type-var]
+    due = tick(replace(node, state=replace(node.state, fetch_due_ms=NOW_MS + 9000)), NOW_MS + 2000)
     too_old = respond(due.node, LEADER, FailedResponse(ErrorCode.UNSUPPORTED_VERSION), NOW_MS + 2001)
 
     assert not any(isinstance(request.body, UpdateRaftVoterRequest) for request in ready.requests)
@@ -215,7 +215,7 @@ def test_a_voter_whose_endpoints_changed_reports_them_at_kraft_version_1() -> No
     """Until the log has them."""
     node = follower()
     moved = replace(node, settings=replace(node.settings, endpoints=endpoints(7)), connections=node.connections.reset())
-    later = replace(moved, state=replace(moved.state, fetch_due_ms=NOW_MS + 9000))  # type: ignore[type-var]
+    later = replace(moved, state=replace(moved.state, fetch_due_ms=NOW_MS + 9000))
 
     assert [type(request.body) for request in tick(later, NOW_MS + 2000).requests] == [UpdateRaftVoterRequest]
 

@@ -152,7 +152,7 @@ class CheckedDriver(QuorumDriver):
         """Check what holds between events."""
         cluster, columns = self.cluster, self.cluster.columns
         for row in columns.led_by(columns.flags(cluster.shutting_down)).tolist():
-            others = (cluster.may_lead() - cluster.offline_at(row)).intersection(columns.isr_of(row))
+            others = (cluster.may_lead() - cluster.offline_at(row)) & set(columns.isr_of(row))
             assert not others, f"C8: {cluster.name_of(row)} is led by a broker in shutdown"
         for name, ids in (("registered", cluster.brokers), ("suspected", cluster.suspected)):
             assert set(ids) <= set(self.processes), f"{name} brokers that are unknown"

@@ -14,4 +14,4 @@ def test_every_change_of_kraft_mode_has_a_transition() -> None:
     """A change of another type is a defect and is not ignored."""
     assert TRANSITIONS.keys() == set(get_args(Change)) - set(get_args(ZooKeeperChange))
     with pytest.raises(KeyError):
-        apply(QuorumDriver().cluster, object())  # type: ignore[arg-type]
+        apply(QuorumDriver().cluster, object())

@@ -9,6 +9,7 @@ from controller_core.shell import broker_settings as broker_settings_module
 from controller_core.shell.zookeeper import controller_election as election_module
 from controller_core.shell.zookeeper import sessions as sessions_module
 from kafka_wire.net.backoff import Backoff
+from kafka_zookeeper.session import ZooKeeperSession
 from tests.controller_core.shell.running_process import RunningProcess
 from tests.controller_core.shell.terms import Term
 from tests.kafka_wire.net.peers import check_no_task_remains
@@ -27,7 +28,7 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
 async def running(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RunningProcess]:
     """A process that is not started yet and ends with its test, with all of its tasks and sessions."""
     running = RunningProcess()
-    monkeypatch.setattr(sessions_module.ZooKeeperSession, "connect", running.connect)
+    monkeypatch.setattr(ZooKeeperSession, "connect", running.connect)
     monkeypatch.setattr(broker_settings_module, "read_broker_settings", running.read_broker_settings)
     monkeypatch.setattr(sessions_module, "SESSION_PAUSES", Backoff(initial_ms=1, cap_ms=2))
     monkeypatch.setattr(sessions_module, "RECONNECT_S", 0.001)

@@ -47,7 +47,7 @@ async def test_events_of_other_partitions_run_while_one_is_written(term: Term) -
             await released.wait()
         return await held(operations)
 
-    term.session.multi = slow_for_a  # type: ignore[method-assign]
+    term.session.multi = slow_for_a
 
     async def submit(partition: str) -> None:
         await term.controller.submit(isr_request(term, partition, (int(partition == "b-0") + 1,)))

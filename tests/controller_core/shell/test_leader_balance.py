@@ -151,4 +151,4 @@ def test_every_percentage_that_kafka_accepts_is_accepted(percentage: int) -> Non
 def test_an_invalid_interval_is_refused_with_kafkas_message(settings: dict[str, int], message: str) -> None:
     """ReplicationConfigs: `leader.imbalance.check.interval.seconds` is at least 1."""
     with pytest.raises(ValueError, match=message):
-        LeaderBalance(**settings)  # type: ignore[arg-type]
+        LeaderBalance(**settings)

@@ -84,6 +84,6 @@ async def test_stalls_and_sessions_given_up_are_metrics(running: RunningProcess)
     await asyncio.sleep(0.05)
     running.process._before_scrape()
     registry = running.process.metrics.registry
-    assert registry.get_sample_value("steward_controller_loop_longest_stall_seconds") >= 0.18  # type: ignore[operator]
+    assert registry.get_sample_value("steward_controller_loop_longest_stall_seconds") >= 0.18
     assert registry.get_sample_value("steward_controller_sessions_given_up") == 0
     await running.end()

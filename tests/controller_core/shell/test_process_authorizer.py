@@ -72,7 +72,7 @@ async def test_acls_in_zookeeper_are_in_force_and_followed(client: Connection, r
 
     running.server.put(CLUSTER, allowed(Operation.DESCRIBE, Operation.ALTER))
     running.server.put("/kafka-acl-changes/acl_changes_9000000000", f"CLUSTER:{CLUSTER_NAME}".encode())
-    known = running.process._authorizer.service.known  # type: ignore[union-attr]
+    known = running.process._authorizer.service.known
     await running.until(lambda: len(next(iter(dict(known.acls.patterns()).values()))) == 2)
     made = await client.call(ApiKey.CREATE_ACLS, {"creations": [acl("orders")]})
     assert [result["error_code"] for result in made["results"]] == [0]
@@ -99,7 +99,7 @@ async def test_after_a_lost_session_the_acls_are_read_again(client: Connection, 
     running.lose_session()
     running.server.put("/kafka-acl/Topic/orders", allowed(Operation.READ))
     await running.until(lambda: len(running.sessions) == 2)
-    known = running.process._authorizer.service.known  # type: ignore[union-attr]
+    known = running.process._authorizer.service.known
     await running.until(lambda: len(dict(known.acls.patterns())) == 2)
     described = await client.call(ApiKey.DESCRIBE_ACLS, ALL_ACLS)
     assert sorted(resource["resource_name"] for resource in described["resources"]) == [CLUSTER_NAME, "orders"]

@@ -164,7 +164,9 @@ async def test_a_refused_follow_up_is_deferred_and_the_reply_is_not(
 
     assert [result.failure for result in results.values()] == [None, None]
     assert term.state("sound-0") == (1, 0, (1,))
-    assert [record.event for record in caplog.records if "deferred" in record.getMessage()] == ["RepairPartitions"]
+    assert [vars(record)["event"] for record in caplog.records if "deferred" in record.getMessage()] == [
+        "RepairPartitions"
+    ]
     assert not term.controller.has_ended
 
 

@@ -63,7 +63,7 @@ def settings(**changed: object) -> ControllerSettings:
         "listeners": (INTERNAL, CLIENT),
         "inter_broker_listener": "INTERNAL",
     }
-    return ControllerSettings(**(given | changed))  # type: ignore[arg-type]
+    return ControllerSettings(**(given | changed))
 
 
 def test_valid_settings_are_accepted() -> None:

@@ -51,7 +51,7 @@ async def test_a_topic_that_cannot_be_decoded_keeps_its_state_and_fails_over(
 
     assert list(term.cluster.topics) == ["orders"]
     assert len(term.store.unreadable) == 1
-    assert [record.topic for record in caplog.records if record.levelno == logging.ERROR] == ["orders"]
+    assert [vars(record)["topic"] for record in caplog.records if record.levelno == logging.ERROR] == ["orders"]
     await term.controller.submit(BrokersRead(tuple(term.broker(broker) for broker in range(2, 7))))
     assert term.state("orders-0") == (2, 1, (2, 3))
 

@@ -4,9 +4,9 @@ import pytest
 
 from controller_core.shell.admin.topic_authorization import AUTHORIZED_BY_HANDLER, REQUEST_FILTERS
 from controller_core.zookeeper_mode.apis import SERVED
-from controller_core.zookeeper_mode.required_rights import NEEDS, OPEN
+from controller_core.zookeeper_mode.required_rights import NEEDS
 from kafka_node.authorization.needs import On
-from kafka_node.authorization.table import needs_of
+from kafka_node.authorization.table import OPEN, needs_of
 from kafka_node.versions import BETWEEN_SERVERS
 from kafka_wire.api import ApiKey
 from tests.cases import case

@@ -132,7 +132,7 @@ def test_requests_contain_the_assigned_id() -> None:
     """The sent rows are the topic's; the id is read when the request is built."""
     driver = cluster_with_old_topic([1, 2])
     sends = []
-    driver._send = sends.extend  # type: ignore[method-assign]
+    driver._send = sends.extend
 
     driver.submit(zookeeper_events.AssignTopicIds({"old": ID}))
 

@@ -120,4 +120,4 @@ def test_every_change_of_zookeeper_mode_has_a_transition(driver: Driver) -> None
     """A change of another type is a defect and is not ignored."""
     assert TRANSITIONS.keys() == set(get_args(Change)) - set(get_args(QuorumChange))
     with pytest.raises(KeyError):
-        apply(driver.cluster, object())  # type: ignore[arg-type]
+        apply(driver.cluster, object())

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from controller_core.zookeeper_mode.required_rights import NEEDS, OPEN
+from controller_core.zookeeper_mode.required_rights import NEEDS
 from kafka_node.authorization import guard as guard_module
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.guard import Guard
 from kafka_node.authorization.needs import OnName
+from kafka_node.authorization.table import OPEN
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.server import CloseConnection

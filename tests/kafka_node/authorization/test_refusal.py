@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from controller_core.zookeeper_mode.required_rights import NEEDS, OPEN
+from controller_core.zookeeper_mode.required_rights import NEEDS
 from kafka_node.authorization.refusal import refusal
+from kafka_node.authorization.table import OPEN
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -83,7 +83,7 @@ async def refusal(port: int, security: Security, host: str = "127.0.0.1") -> Con
 
 def trusting(authority: Authority, **fields: object) -> Security:
     """TLS that trusts the tests' authority."""
-    return replace(Security(tls=True, ca=authority.certificate.read_text(encoding="ascii")), **fields)  # type: ignore[arg-type]
+    return replace(Security(tls=True, ca=authority.certificate.read_text(encoding="ascii")), **fields)
 
 
 def certificate_of(paths: tuple[Path, Path]) -> ClientCertificate:

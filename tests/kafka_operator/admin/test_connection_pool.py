@@ -63,8 +63,8 @@ class Place:
         self.secrets: dict[tuple[str, str], dict[str, bytes]] = {}
         self.kube_failure: KubeError | None = None
         self.asked = 0
-        credentials = Credentials(self, lambda: self.now_s)  # type: ignore[arg-type]
-        self.connections = ConnectionPool(self.cache, credentials, self._connect, lambda: self.now_s, random.Random(1))  # type: ignore[arg-type]
+        credentials = Credentials(self, lambda: self.now_s)
+        self.connections = ConnectionPool(self.cache, credentials, self._connect, lambda: self.now_s, random.Random(1))
 
     def _connect(self, servers: Sequence[str], security: Security) -> FakeAdmin:
         make_context(security)
@@ -329,7 +329,7 @@ async def test_the_operators_aws_identity_is_only_for_namespaces_that_its_option
     found_cluster = place.cache.cluster(MAIN)
     assert found_cluster is not None
     for allowed in (["shop"], ["*"]):
-        found = await Credentials(place, lambda: 0.0, allowed).of(found_cluster)  # type: ignore[arg-type]
+        found = await Credentials(place, lambda: 0.0, allowed).of(found_cluster)
         assert found == Security(tls=True, login=AwsIdentity("eu-central-1", role_arn=MSK["roleArn"]))
 
 

@@ -95,6 +95,8 @@ def carry_out(action: TopicAction, seen: KafkaTopic | None) -> KafkaTopic | None
             return replace(seen, config=config | {name: ConfigValue(value, "STRING") for name, value in action.set})
         case DropTopic():
             return None
+        case _:
+            raise AssertionError(f"{action} is not for Kafka")
 
 
 def claimed(before: Topic, claim: Claim) -> Topic:

@@ -41,7 +41,7 @@ PLAN = raw_plan(p0=[2, 3, 4], p1=[2, 3, 4])
 
 def fresh(**fields: object) -> Reassignment:
     """One that was applied a moment ago."""
-    return reassignment(plan=PLAN, **fields)  # type: ignore[arg-type]
+    return reassignment(plan=PLAN, **fields)
 
 
 def at(state: State, **fields: object) -> Reassignment:

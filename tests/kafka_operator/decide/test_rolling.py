@@ -23,7 +23,7 @@ def roll(
 ) -> RollDecision:
     """Decide; `leaving` names nodes by their pod's id."""
     nodes = {f"node-{node_id}": "it is cordoned" for node_id in leaving}
-    return decide_roll(RollView(NOW, pods, nodes, seen, chosen, brokers))  # type: ignore[arg-type]
+    return decide_roll(RollView(NOW, pods, nodes, seen, chosen, brokers))
 
 
 def replaced(decision: RollDecision) -> tuple[str, str]:
@@ -96,7 +96,7 @@ def test_nothing_is_replaced_while_a_pod_is_away(away: object) -> None:
     """Never two at once."""
     pods = [pod(0, OLD), *([away] if away else []), pod(2, OLD)]
 
-    reason, message = held(roll(pod_set(*pods, replicas=3)))  # type: ignore[arg-type]
+    reason, message = held(roll(pod_set(*pods, replicas=3)))
 
     assert reason == "WaitingForPods"
     assert "main-broker-1" in message

@@ -18,7 +18,7 @@ THREE = pod_set(pod(0), pod(1), pod(2))
 
 def scale(declared: int, standing: int | None, seen: object = None, pods: PodSet = THREE) -> Scale | AskHolders:
     """Decide, for a StatefulSet of three by default."""
-    return decide_scale(declared, standing, pods, seen, NOW)  # type: ignore[arg-type]
+    return decide_scale(declared, standing, pods, seen, NOW)
 
 
 @pytest.mark.parametrize(("declared", "standing"), [(3, None), (3, 3), (5, 3), (5, None)])

@@ -13,7 +13,8 @@ from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.decide.timeouts import TRANSIENT_ERROR_TIMEOUT_S
 from kafka_operator.decide.topics.topic import decide_topic
 from kafka_operator.decide.topics.topic_replication import POLL_INTERVAL_S
-from kafka_operator.resources.reassignment import Progress, Reassignment, ReassignmentStatus, State
+from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
+from kafka_operator.resources.reassignment_records import Progress
 from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import ReplicationChange, TopicStatus
 from reconciler.decide.conditions import with_ready

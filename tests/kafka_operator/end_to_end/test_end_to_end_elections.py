@@ -146,7 +146,7 @@ def test_resources_restored_without_status_are_not_run_again(shop: Namespace, ka
     shop.kubectl("wait", "--for=condition=Complete", "--timeout=60s", "elections.steward.dev/elect")
     for kind, name in (("Reassignment", "move"), ("Election", "elect")):
         wait_until(
-            lambda kind=kind, name=name: STARTED in (shop.get(kind, name) or {})["metadata"].get("annotations", {}),  # type: ignore[misc]
+            lambda kind=kind, name=name: STARTED in (shop.get(kind, name) or {})["metadata"].get("annotations", {}),
             timeout_s=PATIENCE_S,
             what=f"{name} is marked",
         )

@@ -104,7 +104,7 @@ def test_faults_of_calls_do_not_change_the_outcome(
         shop.until_gone("Topic", name)
     for name in names[:4]:
         wait_until(
-            lambda name=name: len(kafka.replicas(name)) == 3 and kafka.config(name) == {},  # type: ignore[misc]
+            lambda name=name: len(kafka.replicas(name)) == 3 and kafka.config(name) == {},
             timeout_s=PATIENCE_S,
             what=f"{name} is as declared",
         )
@@ -124,7 +124,7 @@ def _rests(shop: Namespace, proxy: KubernetesProxy) -> None:
 
     for _ in range(2):
         before, calls = lists(), len(proxy.calls)
-        wait_until(lambda before=before: lists() >= before + 2, timeout_s=PATIENCE_S, what="two resyncs")  # type: ignore[misc]
+        wait_until(lambda before=before: lists() >= before + 2, timeout_s=PATIENCE_S, what="two resyncs")
     writes: list[Call] = [call for call in proxy.calls[calls:] if call.method != "GET"]
     counted = [call for call in writes if "/clusters/main/status?" in call.path]
     assert [call for call in writes if call not in counted] == []

@@ -159,7 +159,7 @@ def test_an_answer_that_takes_too_long_is_not_waited_for() -> None:
             await asyncio.sleep(3600)
             return {}
 
-        asked.kafka.create_topics = never  # type: ignore[method-assign]
+        asked.kafka.create_topics = never
         began_s = asyncio.get_running_loop().time()
         answer = await asked(raw_topic(topicName="new"))
         return *answer, asyncio.get_running_loop().time() - began_s
@@ -176,7 +176,7 @@ async def test_what_passes_by_itself_is_no_refusal() -> None:
     async def not_controller(*_: object, **__: object) -> Refusals:
         return {"new": Failure(41, "NOT_CONTROLLER", "This is not the controller.")}
 
-    asked.kafka.create_topics = not_controller  # type: ignore[method-assign]
+    asked.kafka.create_topics = not_controller
 
     assert await asked(raw_topic(topicName="new")) == (
         True,

@@ -230,7 +230,7 @@ def counting(clock: list[float], took_s: float) -> tuple[ClusterReader, list[tup
         async def use(self, _: object, call: Any) -> Any:
             return await call(Admin())
 
-    return ClusterReader(OneCluster(), lambda: clock[0]), brokers, counted  # type: ignore[arg-type]
+    return ClusterReader(OneCluster(), lambda: clock[0]), brokers, counted
 
 
 @pytest.mark.parametrize(("took_s", "expected"), [(0.0, [0, 30, 50, 60, 90]), (1.0, [0, 31, 52, 73])])

@@ -188,10 +188,10 @@ async def test_unreadable_state_is_reported() -> None:
     async def hidden(names: Any) -> Any:
         return dict.fromkeys(names, Failure(29, "TOPIC_AUTHORIZATION_FAILED", "Not allowed."))
 
-    kafka.list_reassignments = refused  # type: ignore[method-assign]
+    kafka.list_reassignments = refused
     assert len(await read_topics(kafka, SELECTION, warnings.append)) == 1
     assert "running moves cannot be listed" in warnings[0]
-    kafka.describe_all_configs = hidden  # type: ignore[method-assign]
+    kafka.describe_all_configs = hidden
     with pytest.raises(ImportFailedError, match="settings of topic orders cannot be read: TOPIC_AUTHORIZATION_FAILED"):
         await read_topics(kafka, SELECTION, warnings.append)
 

@@ -167,7 +167,7 @@ async def test_of_many_topics_those_that_move_are_looked_at_and_all_of_them_now_
             asked.append(len(wanted))
             return await shown(wanted)
 
-        world.kafka.describe_topics = describe_topics  # type: ignore[method-assign]
+        world.kafka.describe_topics = describe_topics
         limits = {"perBroker": 20, "cluster": 20}
         world.kube.apply(raw_reassignment(plan=plan, concurrency=limits))
         await world.until(lambda: bool(world.kafka.moves), seconds=10)

@@ -9,6 +9,7 @@ import pytest
 
 from kafka_operator import kinds
 from kafka_operator.decide.plans.plan_document import digest_of
+from kafka_operator.decide.plans.plan_packing import INLINE_PARTITIONS
 from kafka_operator.decide.reassignments import plan_preparation
 from kafka_operator.resources.reassignment import Assignment, Partition
 from reconciler.names import Key
@@ -92,7 +93,7 @@ async def test_a_config_map_that_comes_in_the_same_breath_is_waited_for() -> Non
 async def test_a_large_plan_is_kept_in_config_maps_that_go_with_it() -> None:
     """Objects stay small; what is kept cannot be changed, and is owned."""
     async with running() as world:
-        count = plan_preparation.INLINE_PARTITIONS + 1
+        count = INLINE_PARTITIONS + 1
         world.kafka.move_s = 0.01
         await orders(world, partitions=count)
         plan = tuple(Assignment(Partition("orders", index), (2, 3, 4)) for index in range(count))

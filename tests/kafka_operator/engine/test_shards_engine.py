@@ -9,10 +9,11 @@ from datetime import timedelta
 import pytest
 
 from kafka_operator import kinds
-from kafka_operator.engine.core import Core, build_core
+from kafka_operator.engine.core import build_core
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.cluster_ref import ClusterRef
 from reconciler.decide.shards import shard_of
+from reconciler.engine.core import Core
 from reconciler.names import Key
 from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.world import RESYNC_S, WATCH_DELAY_S, World

@@ -256,7 +256,7 @@ async def test_a_right_revoked_between_check_and_change_changes_no_topic() -> No
                 await asyncio.sleep(0.1)
             return answer
 
-        world.kafka.alter_configs = revoked_after_the_check  # type: ignore[method-assign]
+        world.kafka.alter_configs = revoked_after_the_check
         world.kube.apply(tenant_topic("orders", partitions=2, config={"retention.ms": "1000"}))
         await world.run(5)
 

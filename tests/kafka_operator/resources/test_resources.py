@@ -9,7 +9,8 @@ import pytest
 
 from kafka_operator import kinds
 from kafka_operator.resources.cluster_ref import ClusterRef
-from kafka_operator.resources.reassignment import Progress, ReassignmentStatus, State, read_reassignment
+from kafka_operator.resources.reassignment import ReassignmentStatus, State, read_reassignment
+from kafka_operator.resources.reassignment_records import Progress
 from kafka_operator.resources.topic import read_topic
 from reconciler.names import FINALIZER, Key
 from reconciler.resources.metadata import newer, read_time, write_time

@@ -60,7 +60,7 @@ async def start_server(starts_at_once: StartsAtOnce) -> AsyncIterator[Callable[.
             handler,
             host,
             port,
-            limits=ServerLimits(**limits),  # type: ignore[arg-type] # checked at run time
+            limits=ServerLimits(**limits),  # checked at run time
             ssl=ssl,
             principal_rules=principal_rules,
             large_handler=large_handler,

@@ -7,7 +7,7 @@ from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.negotiation import highest_api_versions
-from kafka_wire.net.sasl_server import Peer
+from kafka_wire.net.peer import Peer
 from kafka_wire.sasl.plain import PLAIN
 from kafka_wire.sasl.scram_decoy import CredentialShape
 from kafka_wire.sasl.scram_keys import SCRAM_MECHANISMS, ScramCredential, make_credential

@@ -26,4 +26,4 @@ def test_the_delay_deviates_by_at_most_the_jitter(failures: int, random: float) 
 def test_invalid_backoff_settings_are_rejected(wrong: dict[str, float]) -> None:
     """Settings are checked when they are created."""
     with pytest.raises(ValueError, match="needs"):
-        Backoff(**wrong)  # type: ignore[arg-type]
+        Backoff(**wrong)

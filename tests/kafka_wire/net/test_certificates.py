@@ -110,7 +110,7 @@ async def test_a_peer_with_an_undecodable_subject_is_disconnected(
 
     assert await _principal(server.port, client) is None
     assert handler.requests == []
-    (reason,) = [record.reason for record in caplog.records if record.getMessage() == "Closed connection"]
+    (reason,) = [vars(record)["reason"] for record in caplog.records if record.getMessage() == "Closed connection"]
     assert reason.startswith("the subject of the client certificate cannot be read: CN of the certificate's subject is")
 
 

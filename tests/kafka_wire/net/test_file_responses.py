@@ -31,7 +31,7 @@ class Segment:
         self.file = SharedFile(os.open(path, os.O_RDONLY), "segment")
         self.run = self.read_on_thread
 
-    async def read_on_thread(self, read) -> bytes:  # type: ignore[no-untyped-def]
+    async def read_on_thread(self, read) -> bytes:
         self.disk_reads += 1
         return await asyncio.to_thread(read)
 
@@ -56,7 +56,7 @@ def segment(tmp_path: Path) -> Segment:
 def platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Switch off what a platform may lack."""
 
-    def refuse(number: int):  # type: ignore[no-untyped-def]
+    def refuse(number: int):
         def preadv(*_arguments: object) -> int:
             raise OSError(number, os.strerror(number))
 
@@ -157,7 +157,7 @@ async def test_a_cold_read_stops_no_other_client(segment, start_server, connect,
     monkeypatch.setattr(file_slice, "NOWAIT", None)
     monkeypatch.setattr(page_cache, "_syscall", None)
 
-    async def slow_disk(read) -> bytes:  # type: ignore[no-untyped-def]
+    async def slow_disk(read) -> bytes:
         reading.set()
         await disk.wait()
         return await asyncio.to_thread(read)
@@ -236,7 +236,7 @@ async def test_a_cold_read_during_which_its_slice_is_cut_is_not_sent(
     monkeypatch.setattr(file_slice, "NOWAIT", None)
     monkeypatch.setattr(page_cache, "_syscall", None)
 
-    async def cut_before(read) -> bytes:  # type: ignore[no-untyped-def]
+    async def cut_before(read) -> bytes:
         segment.file.cut(0)
         return await asyncio.to_thread(read)
 
@@ -270,7 +270,7 @@ async def test_a_lost_connection_ends_a_cold_read(segment, start_server, connect
     monkeypatch.setattr(page_cache, "_syscall", None)
     reading = asyncio.Event()
 
-    async def hang(_read) -> bytes:  # type: ignore[no-untyped-def]
+    async def hang(_read) -> bytes:
         reading.set()
         await asyncio.Event().wait()
         return b""

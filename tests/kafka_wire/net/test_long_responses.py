@@ -37,7 +37,7 @@ async def test_many_clients_read_the_same_pieces(start_server, connect) -> None:
         await peer.send_frame(request(1, b"\1"))
     highest = 0
 
-    async def read(peer) -> bool:  # type: ignore[no-untyped-def]
+    async def read(peer) -> bool:
         nonlocal highest
         frame = await peer.read_frame()
         highest = max(highest, server.held_bytes)

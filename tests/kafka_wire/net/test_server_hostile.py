@@ -215,7 +215,9 @@ async def test_responses_wait_for_a_slow_reader(start_server, connect) -> None:
     server, peer = await unread_responses(start_server, connect, 300_000, max_in_flight=2)
     await until(lambda: server.held_bytes > 0)
     assert server.held_bytes < 10_000_000
-    peer.writer.transport.resume_reading()
+    transport = peer.writer.transport
+    assert isinstance(transport, asyncio.Transport)
+    transport.resume_reading()
 
     assert list(range(40)) == [int.from_bytes((await peer.read_frame())[:4], "big") for _ in range(40)]
     assert server.held_bytes == 0

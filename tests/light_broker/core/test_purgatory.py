@@ -108,7 +108,7 @@ def test_deadlines_of_completed_operations_do_not_pile_up() -> None:
         max_size=60,
     )
 )
-def test_each_operation_completes_once_or_is_cancelled(steps: list[tuple]) -> None:  # type: ignore[type-arg]
+def test_each_operation_completes_once_or_is_cancelled(steps: list[tuple]) -> None:
     """B6: whatever happens in whatever order. At the end all time is over."""
     purgatory: Purgatory[str] = Purgatory()
     operations: list[Waits] = []

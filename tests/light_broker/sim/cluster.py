@@ -166,7 +166,7 @@ class Cluster:
         replica = self.replicas[broker_id]
         request = replica.next_fetch() if replica.is_alive else None
         if request is not None:
-            leader = self.replicas[replica.role.leader_id]  # type: ignore[union-attr]
+            leader = self.replicas[replica.role.leader_id]
             self._send(broker_id, leader.broker_id, partial(self._serve, leader, request))
 
     def _serve(self, leader: Replica, request: FetchRequest) -> None:

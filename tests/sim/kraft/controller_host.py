@@ -171,7 +171,7 @@ class ControllerHost(Host):
         for process in ended:
             resume = process.resume
             assert resume is not None, process
-            self.later(0, lambda resume=resume: resume(is_committed))  # type: ignore[misc]
+            self.later(0, lambda resume=resume: resume(is_committed))
 
     # What the node has new
 

@@ -56,7 +56,7 @@ async def call(zookeeper: AclZooKeeper | None, key: ApiKey, body: Body) -> Body:
     async def resolves(name: str) -> bool:
         return name != "nowhere"
 
-    configs = EntityConfigs(lambda: session)  # type: ignore[arg-type,return-value]
+    configs = EntityConfigs(lambda: session)
     request = codec.decode_request(codec.encode_request(key, 1, 1, None, body))[1]
     answer = await quota_handlers(configs, resolves)[key](CONTEXT, request)
     return codec.decode_response(key, 1, codec.encode_response(key, 1, 1, answer))[1]

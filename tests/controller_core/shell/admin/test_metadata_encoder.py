@@ -37,7 +37,7 @@ def snapshots(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     taken: list[int] = []
     of_all = metadata_snapshot.Snapshot.of_all
 
-    async def noted(cluster, *others):  # type: ignore[no-untyped-def]
+    async def noted(cluster, *others):
         taken.append(cluster.metadata_version)
         return await of_all(cluster, *others)
 

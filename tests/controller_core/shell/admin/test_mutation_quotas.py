@@ -33,7 +33,7 @@ class World:
         self.now_s = 5.0
         self.active: FakeActive = active_with()
         session = self.zookeeper.session()
-        configs = EntityConfigs(lambda: session)  # type: ignore[arg-type,return-value]
+        configs = EntityConfigs(lambda: session)
         self.quotas = MutationQuotas(configs, lambda: self.now_s)
         self.apis = apis(Random(1), dict, None, self.quotas, MetadataEncoder())
         for entity, rate in quotas.items():

@@ -108,8 +108,8 @@ def delete(name: str = "alice", mechanism: int = 1) -> dict[str, Any]:
 
 async def call(session: Session | None, *upserts: dict[str, Any], deletions: Any = (), active: object = "us") -> Any:
     """Call the handler through the encoding; returns error codes by user."""
-    configs = EntityConfigs(lambda: session)  # type: ignore[arg-type,return-value]
-    table = handlers(lambda: active, configs=configs)  # type: ignore[arg-type,return-value]
+    configs = EntityConfigs(lambda: session)
+    table = handlers(lambda: active, configs=configs)
     request = codec.encode_request(KEY, 0, 1, None, {"upsertions": list(upserts), "deletions": list(deletions)})
     body = await table[KEY](CONTEXT, codec.decode_request(request)[1])
     _, answer = codec.decode_response(KEY, 0, codec.encode_response(KEY, 0, 1, body))
@@ -218,7 +218,7 @@ async def test_failed_write_is_reported(how: str) -> None:
 
 async def describe(session: Session, *users: str) -> Any:
     """Describe users' credentials through the encoding."""
-    configs = EntityConfigs(lambda: session)  # type: ignore[arg-type,return-value]
+    configs = EntityConfigs(lambda: session)
     key = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
     request = codec.encode_request(key, 0, 1, None, {"users": [{"name": user} for user in users] or None})
     body = await handlers(lambda: None, configs=configs)[key](CONTEXT, codec.decode_request(request)[1])

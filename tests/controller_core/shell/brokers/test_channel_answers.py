@@ -85,7 +85,7 @@ async def test_replicas_in_failed_log_directories_are_an_event_when_their_state_
         else:
             code = ErrorCode.NONE
 
-    assert [record.error for record in caplog.records] == ["KAFKA_STORAGE_ERROR"]
+    assert [vars(record)["error"] for record in caplog.records] == ["KAFKA_STORAGE_ERROR"]
 
 
 @pytest.mark.parametrize("code", [ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.KAFKA_STORAGE_ERROR])

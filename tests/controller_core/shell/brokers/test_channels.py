@@ -91,7 +91,7 @@ async def test_a_request_is_sent_again_until_it_is_answered(world: World, caplog
     assert first.keys[-1] == LEAD
     assert first.keys.count(LEAD) == 1
     again = [record for record in caplog.records if "retrying until it is answered" in record.getMessage()]
-    assert [(record.broker, record.api) for record in again] == [(1, "UPDATE_METADATA")]
+    assert [(vars(record)["broker"], vars(record)["api"]) for record in again] == [(1, "UPDATE_METADATA")]
 
 
 async def test_a_broker_gets_queued_requests_once_it_accepts_connections(world: World) -> None:

@@ -230,7 +230,7 @@ async def test_producers_of_many_partitions_are_described_in_slices(start_front:
 
     async def recorded(context: RequestContext, body: Body) -> Body:
         bodies.append(body)
-        answer: Body = await served[ApiKey.DESCRIBE_PRODUCERS](context, body)  # type: ignore[assignment]
+        answer: Body = await served[ApiKey.DESCRIBE_PRODUCERS](context, body)
         return answer
 
     client = await connect(await start_front([], {**served, ApiKey.DESCRIBE_PRODUCERS: recorded}))

@@ -23,7 +23,7 @@ def upstreams(relay: Relay) -> int:
 
 def close_reasons(caplog: pytest.LogCaptureFixture) -> list[str]:
     """Return the logged reasons of closed connections."""
-    return [record.reason for record in caplog.records if "reason" in vars(record)]
+    return [vars(record)["reason"] for record in caplog.records if "reason" in vars(record)]
 
 
 def _without_correlation_id(frame: bytes) -> bytes:

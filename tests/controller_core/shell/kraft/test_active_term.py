@@ -52,7 +52,7 @@ async def test_a_decision_is_applied_at_once_and_answered_when_it_is_committed(l
 
     log.commit()
     answers = await creation
-    assert answers["orders"].failure is None  # type: ignore[index]
+    assert answers["orders"].failure is None
     assert active.controller.committed_image.topic("orders") is not None
 
 
@@ -67,7 +67,7 @@ async def test_an_answer_that_changes_nothing_waits_for_what_it_rests_on(log: Sh
     assert not second.done()
 
     log.commit()
-    assert (await second)["orders"].failure.code is ErrorCode.TOPIC_ALREADY_EXISTS  # type: ignore[index]
+    assert (await second)["orders"].failure.code is ErrorCode.TOPIC_ALREADY_EXISTS
     await first
 
 

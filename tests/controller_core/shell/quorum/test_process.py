@@ -288,7 +288,7 @@ async def test_old_snapshots_and_the_log_below_them_are_deleted_at_each_interval
     ends = []
     for value in (b"one", b"two"):
         offset = await member.append(value)
-        await until(lambda offset=offset: committed(member) > offset)  # type: ignore[misc]
+        await until(lambda offset=offset: committed(member) > offset)
         ends.append(take_snapshot(member))
     await until(lambda: member.node is not None and member.node.log.start_offset == ends[-1].offset)
     offset = await member.append(b"three")

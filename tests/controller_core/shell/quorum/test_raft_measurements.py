@@ -108,8 +108,8 @@ def test_the_idle_ratio_is_of_the_time_since_the_last_scrape() -> None:
     ("node", "voted"),
     [
         (nodes.unattached(), "AAAAAAAAAAAAAAAAAAAAAA"),
-        (nodes.unattached(voted=2), encode_uuid(nodes.key(2).directory_id)),  # type: ignore[arg-type]
-        (nodes.leader(), encode_uuid(nodes.key(1).directory_id)),  # type: ignore[arg-type]
+        (nodes.unattached(voted=2), encode_uuid(nodes.key(2).directory_id)),
+        (nodes.leader(), encode_uuid(nodes.key(1).directory_id)),
     ],
 )
 def test_the_directory_id_of_the_vote_is_a_label(node: Node, voted: str) -> None:

@@ -12,7 +12,8 @@ from controller_core.shell.quorum.update_features import refusal, update_feature
 from kafka_node.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from tests.controller_core.shell.quorum.members import Member, committed, leader_of, members, until
+from tests.controller_core.shell.quorum.members import Member, committed, leader_of, members
+from tests.waiting import until
 
 CONTEXT = RequestContext("CONTROLLER", None, "127.0.0.1", 1, 2)
 FAILED_FOR_ALL = "The update failed for all features since the following feature had an error: "

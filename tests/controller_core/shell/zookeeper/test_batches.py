@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome
-from controller_core.shell.zookeeper import batches as batches_module
 from controller_core.shell.zookeeper import removal as removal_module
 from controller_core.shell.zookeeper.batches import MAX_RETRIES_PER_BATCH, may_be_there
 from controller_core.shell.zookeeper.store import MAX_BATCHES_IN_FLIGHT, Store
 from controller_core.zookeeper_mode.transitions import apply
-from kafka_zookeeper import paths
+from kafka_zookeeper import paths, writes
 from kafka_zookeeper.writes import MAX_BATCH_OPERATIONS, MultiResult, Operation, Refused, RefusedReason
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
@@ -55,7 +54,7 @@ def recorded(world: World) -> list[Sequence[Operation]]:
         finally:
             in_flight -= 1
 
-    world.session.multi = record  # type: ignore[method-assign]
+    world.session.multi = record
     return seen
 
 
@@ -75,11 +74,11 @@ def test_exactly_the_stale_groups_are_not_written(stale: list[bool], operations:
         expected = [number for number, is_stale in enumerate(stale) if is_stale]
         assert sorted(outcome.stale_rows) == expected
         assert versions(world, len(stale)) == [1] * len(stale)
-        committed = [row for change in outcome.committed for row in change.rows.tolist()]  # type: ignore[union-attr]
+        committed = [row for change in outcome.committed for row in change.rows.tolist()]
         assert committed == [number for number, is_stale in enumerate(stale) if not is_stale]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches_module.writes, "MAX_BATCH_OPERATIONS", operations)
+        patch.setattr(writes, "MAX_BATCH_OPERATIONS", operations)
         asyncio.run(live())
 
 
@@ -140,7 +139,7 @@ async def test_a_refusal_that_a_read_does_not_explain_is_not_repeated_forever(ca
     assert outcome.stale_rows == [1]
     assert versions(world, 3) == [1, 0, 1]
     (record,) = [record for record in caplog.records if "non-retriable" in record.getMessage()]
-    assert (record.path, record.reason) == (paths.partition_state("t", 1), "no auth")
+    assert (vars(record)["path"], vars(record)["reason"]) == (paths.partition_state("t", 1), "no auth")
 
 
 @pytest.mark.parametrize(
@@ -188,7 +187,7 @@ async def test_an_interrupted_removal_is_continued_by_the_next_controller() -> N
     assert world.server.children(paths.DELETE_TOPICS) == ["t"]
     assert 0 < len(world.server.children(f"{paths.topic('t')}/partitions")) < 300
 
-    next_store = Store(world.server.session(), world.server.at(paths.CONTROLLER_EPOCH).version)  # type: ignore[arg-type]
+    next_store = Store(world.server.session(), world.server.at(paths.CONTROLLER_EPOCH).version)
     outcome = await next_store.commit(world.cluster, [read_change(world.cluster, "remove t")], NO_READ)
 
     assert outcome.is_whole

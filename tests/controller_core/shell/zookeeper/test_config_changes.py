@@ -88,8 +88,8 @@ async def test_a_garbage_notification_is_logged_once_and_not_deleted(
 
     assert leader_of(term) == 2
     named = [record for record in caplog.records if "notification" in record.getMessage()]
-    assert [record.path for record in named] == [f"{paths.CONFIG_CHANGES}/garbage"]
-    assert all(record.levelno == logging.WARNING and record.error for record in named)
+    assert [vars(record)["path"] for record in named] == [f"{paths.CONFIG_CHANGES}/garbage"]
+    assert all(record.levelno == logging.WARNING and vars(record)["error"] for record in named)
 
 
 async def test_a_configuration_that_cannot_be_decoded_does_not_allow_unclean_leaders(term: Term) -> None:

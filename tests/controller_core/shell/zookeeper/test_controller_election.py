@@ -5,6 +5,7 @@ Sources: KafkaController.elect; protocol notes, Z10, Z13 (a native broker is dep
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
@@ -107,7 +108,7 @@ async def world(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """A world in which a lost race is tried again at once, and a standby only reads when its watch fires."""
     monkeypatch.setattr(election_module, "RETRY_S", 0.0)
     monkeypatch.setattr(election_module, "STANDBY_CHECK_S", AN_HOUR_S)
-    monkeypatch.setattr(election_module.time, "time", lambda: NOW_S)
+    monkeypatch.setattr(time, "time", lambda: NOW_S)
     world = World()
     yield world
     await world.close()
@@ -158,7 +159,7 @@ async def test_a_blocked_election_is_logged_once(
         world.run_other("znode /controller {}")
         await world.do("continue")
 
-    messages = [record.error for record in caplog.records if record.levelno == logging.ERROR]
+    messages = [vars(record)["error"] for record in caplog.records if record.levelno == logging.ERROR]
     assert len(messages) == 2
     assert "names no broker" in messages[0]
     assert "cannot be read" in messages[1]

@@ -44,7 +44,7 @@ async def test_changes_written_out_of_order_are_delivered_in_the_decisions_order
         second_is_written.set()
         return result
 
-    world.session.multi = first_waits  # type: ignore[method-assign]
+    world.session.multi = first_waits
     decision = [read_change(world.cluster, f"new {name} 0=1") for name in ("first", "second")]
     await world.store.commit(world.cluster, decision, NO_READ)
 

@@ -36,7 +36,7 @@ async def update(session: Session, *operations: Operation) -> tuple[int, MultiRe
     async def is_retried(ended: MultiResult) -> bool:
         return ended == CONFLICT
 
-    return await optimistic_update(session, attempt, is_retried)  # type: ignore[arg-type]
+    return await optimistic_update(session, attempt, is_retried)
 
 
 WRITE = Delete("/a", 0)

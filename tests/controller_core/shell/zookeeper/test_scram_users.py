@@ -44,7 +44,7 @@ class Session:
 
 def over(session: Session | None) -> ScramUsers:
     """Credentials in this session."""
-    return ScramUsers(lambda: session)  # type: ignore[arg-type,return-value]
+    return ScramUsers(lambda: session)
 
 
 async def test_a_credential_is_found_under_the_sanitized_name() -> None:
@@ -93,7 +93,7 @@ def user(iterations: int, salt: bytes = b"1lzsu0bfo9v2e5tqyr8ld3axk7") -> bytes:
 async def test_a_flood_of_attempts_causes_few_reads() -> None:
     """Unauthenticated peers must not exhaust the session that the controller writes with."""
     session, clock = Session({"/config/users/a": user(4096)}), Clock()
-    credentials = ScramUsers(lambda: session, clock)  # type: ignore[arg-type,return-value]
+    credentials = ScramUsers(lambda: session, clock)
 
     for number in range(5_000):
         assert await credentials.credential("SCRAM-SHA-256", f"unknown{number}") is None
@@ -105,7 +105,7 @@ async def test_a_flood_of_attempts_causes_few_reads() -> None:
 async def test_an_unknown_user_causes_as_many_reads_as_a_known_one() -> None:
     """The latency of an answer must not reveal whether a user exists."""
     session, clock = Session({"/config/users/a": user(4096)}), Clock()
-    credentials = ScramUsers(lambda: session, clock)  # type: ignore[arg-type,return-value]
+    credentials = ScramUsers(lambda: session, clock)
     counts = []
     for name in ("a", "unknown", "a", "unknown"):
         clock.now_s += 1
@@ -118,7 +118,7 @@ async def test_an_unknown_user_causes_as_many_reads_as_a_known_one() -> None:
 async def test_created_changed_and_deleted_users_take_effect() -> None:
     """Cached reads expire after a fraction of a second."""
     session, clock = Session({}), Clock()
-    credentials = ScramUsers(lambda: session, clock)  # type: ignore[arg-type,return-value]
+    credentials = ScramUsers(lambda: session, clock)
     seen = []
     for data in (None, user(4096), user(8192), None):
         session.data = {} if data is None else {"/config/users/a": data}

@@ -25,7 +25,7 @@ async def test_a_process_can_be_stopped_during_a_pause_after_a_failure(
     monkeypatch.setattr(sessions, "SESSION_PAUSES", Backoff(initial_ms=60_000, cap_ms=60_000))
     running.start()
     for count in (1, 2):
-        await running.until(lambda count=count: len(running.sessions) == count)  # type: ignore[misc]
+        await running.until(lambda count=count: len(running.sessions) == count)
         running.sessions[-1].expire()
     await running.until(lambda: running.sessions[-1].closed)
     await running.end()

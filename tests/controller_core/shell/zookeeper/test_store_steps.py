@@ -11,6 +11,7 @@ from controller_core.model.changes import Change, PartitionStates, RequestsToBro
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper import store as store_module
+from controller_core.shell.zookeeper.operations import groups_of
 from controller_core.zookeeper_mode.transitions import apply
 from kafka_zookeeper import paths
 from tests.controller_core.shell.zookeeper.world import NO_READ, World
@@ -80,9 +81,8 @@ async def test_the_size_of_a_step_is_limited(monkeypatch: pytest.MonkeyPatch) ->
     sizes: list[int] = []
     iterations_at: list[int] = []
     iterations = 0
-    groups_of = store_module.groups_of
 
-    def noted(cluster, change, expected, present):  # type: ignore[no-untyped-def]
+    def noted(cluster, change, expected, present):
         sizes.append(len(change.rows))
         iterations_at.append(iterations)
         return groups_of(cluster, change, expected, present)

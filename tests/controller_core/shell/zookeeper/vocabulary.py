@@ -142,9 +142,10 @@ def _state(cluster: Cluster, word: str) -> NewState:
 def _known(cluster: Cluster, words: list[str]) -> StatesObserved:
     found = [(row_of(cluster, name), *value.split("/")) for name, _, value in (word.partition("=") for word in words)]
     rows, leaders, epochs, isrs, versions = zip(*found, strict=True)
-    columns = [column([*map(int, values)]) for values in (rows, leaders, epochs)]
     return StatesObserved(
-        *columns,
+        column([*map(int, rows)]),
+        column([*map(int, leaders)]),
+        column([*map(int, epochs)]),
         pad([*map(ids, isrs)]),
         column([*map(int, versions)]),
         column([1] * len(rows)),
@@ -161,7 +162,7 @@ def _move(cluster: Cluster, topic: str, partition: int, target: Replicas) -> Mov
 
 def joined(values: object) -> str:
     """Write `1,2,3`."""
-    return ",".join(map(str, values))  # type: ignore[call-overload]
+    return ",".join(map(str, values))
 
 
 def change_text(cluster: Cluster, change: Change, expected: int) -> str:

@@ -10,6 +10,7 @@ from kafka_node.authorization import acl
 from kafka_node.authorization.acls import Acls
 from kafka_node.authorization.guard import EVERYTHING
 from kafka_node.configs.layered_settings import Settings
+from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.context import RequestContext
 from kafka_node.security.settings import SecurityProtocol
 from kafka_wire.api import ApiKey
@@ -29,7 +30,6 @@ from light_broker.core.metadata_view import (
     CLUSTER_DEFAULT,
     BrokerView,
     ConfigResource,
-    ConfigResourceType,
     Endpoint,
     MetadataView,
 )

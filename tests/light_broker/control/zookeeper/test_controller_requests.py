@@ -56,7 +56,7 @@ class Conversation:
 
     def __init__(self) -> None:
         self.broker = Recording()
-        self.requests = ControllerRequests(self.broker, self.broker, ME)  # type: ignore[arg-type] - a part of BrokerSide
+        self.requests = ControllerRequests(self.broker, self.broker, ME)  # a part of BrokerSide
 
     def send(
         self, key: ApiKey, *, version: int | None = None, epoch: int = 1, broker_epoch: int = MY_EPOCH, **body: object

@@ -89,7 +89,7 @@ class Schedule:
         """Do one thing."""
         client = self.random.choice(self.clients)
         steps = [self.go_on] * 10 + [self.join, self.leave] + [self.commit] * 2
-        actions: list[Callable[[], None]] = [lambda act=act: act(client) for act in steps]  # type: ignore[misc]
+        actions: list[Callable[[], None]] = [lambda act=act: act(client) for act in steps]
         actions += [self.wait] * 3 + [self.end_append] * 6 + [self.change_coordinator]
         self.random.choice(actions)()
 

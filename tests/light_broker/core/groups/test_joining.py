@@ -206,7 +206,7 @@ def test_loaded_group_above_its_limit_shrinks_in_a_rebalance() -> None:
     answers = [client.join() for client in clients]
 
     assert [answer.error if answer else None for answer in answers] == [None, None, ErrorCode.GROUP_MAX_SIZE_REACHED]
-    assert [client.joined().generation for client in clients[:2]] == [2, 2]  # type: ignore[union-attr]
+    assert [client.joined().generation for client in clients[:2]] == [2, 2]
 
 
 def test_follower_with_the_same_protocols_gets_the_current_generation() -> None:

@@ -88,15 +88,15 @@ def test_sync_of_a_former_generation_is_refused() -> None:
     stable_group(world, a)
 
     a.generation = 7
-    assert a.sync().error == ErrorCode.ILLEGAL_GENERATION  # type: ignore[union-attr]
+    assert a.sync().error == ErrorCode.ILLEGAL_GENERATION
     assert a.heartbeat() == ErrorCode.ILLEGAL_GENERATION
     assert a.commit(1) == ErrorCode.ILLEGAL_GENERATION
 
     stranger = Client(world, "b", member_id="b-1", generation=1)
-    assert stranger.sync().error == ErrorCode.UNKNOWN_MEMBER_ID  # type: ignore[union-attr]
+    assert stranger.sync().error == ErrorCode.UNKNOWN_MEMBER_ID
     assert stranger.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
     nowhere = Client(world, "b", group_id="none", member_id="b-1", generation=1)
-    assert nowhere.sync().error == ErrorCode.UNKNOWN_MEMBER_ID  # type: ignore[union-attr]
+    assert nowhere.sync().error == ErrorCode.UNKNOWN_MEMBER_ID
     assert nowhere.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
 
 
@@ -225,6 +225,6 @@ def test_loaded_group_goes_on_with_its_generation() -> None:
     world.reload()
 
     assert (a.heartbeat(), b.heartbeat()) == (ErrorCode.NONE, ErrorCode.NONE)
-    assert [client.sync().assignment for client in (a, b)] == [b"a", b"b"]  # type: ignore[union-attr]
+    assert [client.sync().assignment for client in (a, b)] == [b"a", b"b"]
     world.advance(SESSION_MS)
     assert group_of(world).members == {}

@@ -38,7 +38,7 @@ async def described(
     broker: object, topics: list[dict[str, object]] | None, version: int = 5
 ) -> list[dict[str, object]]:
     """Return the results of a request."""
-    answer = await call(broker, ApiKey.DESCRIBE_LOG_DIRS, {"topics": topics}, version=version)  # type: ignore[arg-type]
+    answer = await call(broker, ApiKey.DESCRIBE_LOG_DIRS, {"topics": topics}, version=version)
     assert answer is not None
     return list(answer["results"])
 
@@ -63,7 +63,7 @@ async def test_all_logs_are_described_with_the_space_of_their_file_system(folder
         assert (result["error_code"], result["log_dir"]) == (ErrorCode.NONE, str(folder))
         space = os.statvfs(folder)
         assert result["total_bytes"] == space.f_blocks * space.f_frsize
-        assert 0 < result["usable_bytes"] <= result["total_bytes"]  # type: ignore[operator]
+        assert 0 < result["usable_bytes"] <= result["total_bytes"]
 
 
 async def test_only_requested_logs_are_described(folder: Path) -> None:
@@ -83,7 +83,7 @@ async def test_a_log_without_a_replica_has_no_lag(folder: Path) -> None:
         await broker.replicas.stop(ORDERS, delete=False)
         (result,) = await described(broker, [{"topic": "orders", "partitions": [0]}])
 
-        assert result["topics"][0]["partitions"][0]["offset_lag"] == -1  # type: ignore[index]
+        assert result["topics"][0]["partitions"][0]["offset_lag"] == -1
 
 
 async def test_a_directory_that_failed_has_the_error_instead_of_its_logs(folder: Path) -> None:
@@ -101,7 +101,7 @@ async def test_a_directory_that_failed_has_the_error_instead_of_its_logs(folder:
 
 async def test_a_caller_needs_the_right_to_describe_the_cluster(folder: Path) -> None:
     """CLUSTER_AUTHORIZATION_FAILED from version 3 on."""
-    async with hosting(folder, guard=Refusing()) as broker:  # type: ignore[arg-type]
+    async with hosting(folder, guard=Refusing()) as broker:
         answer = await call(broker, ApiKey.DESCRIBE_LOG_DIRS, {"topics": None})
 
         assert answer is not None

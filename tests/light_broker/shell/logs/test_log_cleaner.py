@@ -124,7 +124,7 @@ async def test_a_log_that_cannot_be_compacted_does_not_stop_the_others(
     """LogCleanerManager.markPartitionUncleanable, until a restart."""
     for topic_partition in (ORDERS, USERS):
         await fill(managed, logs, topic_partition, 20)
-    first = logs.log(ORDERS).log.segments[0].path  # type: ignore[union-attr]
+    first = logs.log(ORDERS).log.segments[0].path
     first.write_bytes(first.read_bytes()[:-1] + b"?")
 
     assert [await logs.cleaner.clean_dirtiest_log() for _ in range(3)] == [True, True, False]
@@ -158,7 +158,7 @@ async def test_a_defect_in_the_compaction_of_one_log_does_not_end_the_cleaner(
 async def test_a_topic_that_is_created_again_may_be_compacted(managed: Managed, logs: LogManager) -> None:
     """LogCleanerManager.maintainUncleanablePartitions."""
     await fill(managed, logs, ORDERS, 20)
-    first = logs.log(ORDERS).log.segments[0].path  # type: ignore[union-attr]
+    first = logs.log(ORDERS).log.segments[0].path
     first.write_bytes(first.read_bytes()[:-1] + b"?")
     await logs.cleaner.clean_dirtiest_log()
 
@@ -261,7 +261,7 @@ def test_reads_and_writes_of_a_round_are_throttled() -> None:
 
 def cleaning(**settings: float) -> PartitionSettings:
     """Return settings of a compacted topic."""
-    return replace(COMPACTED, cleaning=CleaningSettings(**settings))  # type: ignore[arg-type]
+    return replace(COMPACTED, cleaning=CleaningSettings(**settings))
 
 
 @pytest.mark.usefixtures("in_thread")

@@ -39,7 +39,7 @@ async def append(broker: Broker, data: bytes | None = None, *, acks: int = 1, ti
 
 async def fetch(broker: Broker, offset: int, **fields: int | ReadLimit) -> ReadResult:
     """Read `orders` from an offset as a consumer that waits for nothing, or as `fields` specify."""
-    params = replace(FetchParams(), **fields)  # type: ignore[arg-type]
+    params = replace(FetchParams(), **fields)
     request = FetchPartition(broker.view.topics["orders"].id, offset, 1_000_000)
     return (await broker.replicas.reads.fetch(params, {ORDERS: request}))[ORDERS]
 
@@ -175,7 +175,7 @@ async def test_a_failed_write_takes_the_partition_offline(tmp_path: Path) -> Non
         def fail(*_: object, **__: object) -> None:
             raise OSError("the disk is gone")
 
-        hosted.log.log.write = fail  # type: ignore[assignment, method-assign]
+        hosted.log.log.write = fail
         first, second = await append(broker), await append(broker)
 
         assert (first.error, second.error) == (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -336,10 +336,10 @@ async def test_a_change_of_the_isr_with_an_unknown_outcome_is_sent_again(tmp_pat
         answers = [control.alter_partition]
 
         async def lose_the_first_answer(_: IsrProposal) -> IsrAnswer:
-            control.alter_partition = answers[0]  # type: ignore[method-assign]
+            control.alter_partition = answers[0]
             raise ControlPlaneError(ErrorCode.REQUEST_TIMED_OUT, "the answer is lost")
 
-        control.alter_partition = lose_the_first_answer  # type: ignore[method-assign]
+        control.alter_partition = lose_the_first_answer
         await follower_fetches(broker, 0)
         (task,) = broker.replicas._proposals._tasks
         await task

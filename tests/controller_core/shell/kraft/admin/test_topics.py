@@ -70,7 +70,7 @@ async def test_topics_are_created_changed_and_deleted(active: Member) -> None:
 
 async def test_a_created_topic_is_answered_with_the_configs_of_kafka_4(active: Member) -> None:
     """KIP-525: all names of Kafka 4.3's table; a value is the topic's, else that of the controller's file, else Kafka's default."""
-    topic = {**CREATE["topics"][0], "configs": [{"name": "cleanup.policy", "value": "compact"}]}  # type: ignore[index]
+    topic = {**CREATE["topics"][0], "configs": [{"name": "cleanup.policy", "value": "compact"}]}
     answer = await send(active, ApiKey.CREATE_TOPICS, {**CREATE, "topics": [topic]})
 
     found = {config["name"]: (config["value"], config["config_source"]) for config in answer["topics"][0]["configs"]}

@@ -25,7 +25,7 @@ class AclZooKeeper(FakeZooKeeper):
         self._sessions += 1
         return AclSession(self, 0x1000 + self._sessions)
 
-    def apply(self, operations, owner):  # type: ignore[no-untyped-def]
+    def apply(self, operations, owner):
         """Number sequential znodes, then commit all operations or none."""
         return super().apply([self._numbered(operation) for operation in operations], owner)
 
@@ -51,7 +51,7 @@ async def following(
     server: AclZooKeeper, known: AclCache | None = None, clock: Callable[[], float] = time.monotonic
 ) -> AsyncIterator[ZooKeeperAcls]:
     """Follow the server's ACLs within the context."""
-    acls = ZooKeeperAcls(AclSession(server, 7), known or AclCache(), clock)  # type: ignore[arg-type]
+    acls = ZooKeeperAcls(AclSession(server, 7), known or AclCache(), clock)
     task = asyncio.create_task(acls.follow())
     await acls.known.loaded.wait()
     await settled()

@@ -31,14 +31,14 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acls_module, "PAUSE_S", 0.0)
 
 
-def plus(*entries: object):  # type: ignore[no-untyped-def]
+def plus(*entries: object):
     """Add entries."""
     return lambda now: now | frozenset(entries)
 
 
 def of(*entries: object) -> Entries:
     """A set of entries."""
-    return frozenset(entries)  # type: ignore[arg-type]
+    return frozenset(entries)
 
 
 async def test_all_acls_are_read_at_the_start() -> None:
