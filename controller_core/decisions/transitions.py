@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from controller_core.model import Cluster, IntArray, changes
+from controller_core.model import BoolArray, Cluster, IntArray, changes
 from controller_core.model.settings import UNCLEAN_ELECTION
 from controller_core.rules.partition_change import check_states, next_partition_epoch
 from kafka_node.configs.topic_configs import config_value
@@ -40,21 +40,22 @@ def add_partitions(change: changes.PartitionsAdded, cluster: Cluster) -> IntArra
 
 
 def change_states(change: changes.PartitionStates, cluster: Cluster) -> None:
-    """Set new states, each of which raises the partition epoch, and replica lists if these change too."""
+    """Set new states, and replica lists if these change too."""
     check_states(cluster, change)
     columns = cluster.columns
     recovering = change.recovering_after(columns.recovering[change.rows])
     if change.replicas is not None:
         columns.set_replicas(change.rows, change.replicas)
-    columns.set_states(
-        change.rows,
-        change.leader,
-        change.leader_epoch,
-        change.isr,
-        next_partition_epoch(columns.partition_epoch[change.rows]),
-        cluster.controller_epoch,
-        recovering,
-    )
+    set_states(cluster, change.rows, change.leader, change.leader_epoch, change.isr, recovering)
+
+
+def set_states(
+    cluster: Cluster, rows: IntArray, leader: IntArray, leader_epoch: IntArray, isr: IntArray, recovering: BoolArray
+) -> None:
+    """Set new states of partitions; each raises the partition epoch."""
+    columns = cluster.columns
+    partition_epoch = next_partition_epoch(columns.partition_epoch[rows])
+    columns.set_states(rows, leader, leader_epoch, isr, partition_epoch, cluster.controller_epoch, recovering)
 
 
 def allocate_producer_ids(change: changes.ProducerIdsAllocated, cluster: Cluster) -> None:

@@ -1,6 +1,7 @@
 """In-memory state of the cluster: brokers, topics, partitions, running moves and deletions.
 
-Only `apply` of the mode (`zookeeper_mode.transitions`, `quorum_mode.transitions`) changes it; decisions read it. One event loop owns it, so it has no locks.
+Only `apply` of the mode (`zookeeper_mode.transitions`, `quorum_mode.transitions`) changes it; decisions read it. One event loop owns it, so
+it has no locks.
 """
 
 from collections.abc import Iterable, Iterator
@@ -130,6 +131,15 @@ class Cluster:
     def offline_at(self, row: int) -> AbstractSet[int]:
         """Live brokers whose replica of this row is offline: its log directory failed, or the broker refuses the replica."""
         return self.offline_replicas.get(row, frozenset())
+
+    def set_offline(self, row: int, broker: int, *, is_offline: bool) -> None:
+        """Count the replica of a live broker as offline, or no longer."""
+        if is_offline:
+            self.offline_replicas.setdefault(row, set()).add(broker)
+        elif row in self.offline_replicas:
+            self.offline_replicas[row].discard(broker)
+            if not self.offline_replicas[row]:
+                del self.offline_replicas[row]
 
     def refused_at(self, row: int) -> AbstractSet[int]:
         """Live brokers that refuse the replica of this row."""

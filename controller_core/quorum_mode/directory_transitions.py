@@ -37,9 +37,9 @@ def set_directory_numbers(cluster: Cluster, rows: IntArray, numbers: IntArray) -
         return
     for row, of_row in zip(rows.tolist(), _places(replicas, numbers), strict=True):
         for place in of_row:
-            _set_offline(cluster, row, place[0], is_offline=place in offline)
+            cluster.set_offline(row, place[0], is_offline=place in offline)
         for gone in cluster.offline_at(row) - {replica for replica, _ in of_row}:
-            _set_offline(cluster, row, gone, is_offline=False)
+            cluster.set_offline(row, gone, is_offline=False)
 
 
 def _places(replicas: IntArray, numbers: IntArray) -> Iterator[list[tuple[int, int]]]:
@@ -67,19 +67,10 @@ def refresh_offline_replicas(cluster: Cluster, broker: Broker) -> None:
     forget_offline_replicas(cluster, broker.id)
     offline = {directory_id for directory_id in cluster.directory_ids if not broker.has_online(directory_id)}
     for row in cluster.rows_in_directories(broker.id, offline).tolist():
-        _set_offline(cluster, row, broker.id, is_offline=True)
+        cluster.set_offline(row, broker.id, is_offline=True)
 
 
 def forget_offline_replicas(cluster: Cluster, broker: int) -> None:
     """Count no replica of a broker as offline."""
     for row in [row for row, offline in cluster.offline_replicas.items() if broker in offline]:
-        _set_offline(cluster, row, broker, is_offline=False)
-
-
-def _set_offline(cluster: Cluster, row: int, broker: int, *, is_offline: bool) -> None:
-    if is_offline:
-        cluster.offline_replicas.setdefault(row, set()).add(broker)
-    elif row in cluster.offline_replicas:
-        cluster.offline_replicas[row].discard(broker)
-        if not cluster.offline_replicas[row]:
-            del cluster.offline_replicas[row]
+        cluster.set_offline(row, broker, is_offline=False)

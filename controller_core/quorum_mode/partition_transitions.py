@@ -15,7 +15,6 @@ from controller_core.quorum_mode.directory_transitions import (
     set_directory_numbers,
     set_first_directories,
 )
-from controller_core.rules.partition_change import next_partition_epoch
 
 
 def add_topic(change: changes.TopicAdded, cluster: Cluster) -> None:
@@ -59,17 +58,8 @@ def change_states(change: changes.PartitionStates, cluster: Cluster) -> None:
 
 def replay_states(change: quorum_changes.StatesReplayed, cluster: Cluster) -> None:
     """Set the states that records of the log describe."""
-    columns = cluster.columns
-    columns.set_elr(change.rows, change.elr, change.last_known_elr)
-    columns.set_states(
-        change.rows,
-        change.leader,
-        change.leader_epoch,
-        change.isr,
-        next_partition_epoch(columns.partition_epoch[change.rows]),
-        cluster.controller_epoch,
-        change.recovering,
-    )
+    cluster.columns.set_elr(change.rows, change.elr, change.last_known_elr)
+    transitions.set_states(cluster, change.rows, change.leader, change.leader_epoch, change.isr, change.recovering)
 
 
 def replay_partitions(change: quorum_changes.PartitionsReplayed, cluster: Cluster) -> None:

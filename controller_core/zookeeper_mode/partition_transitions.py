@@ -16,6 +16,7 @@ from controller_core.model import (
     IntArray,
     Move,
     MoveStage,
+    Origin,
     Replicas,
     changes,
     zookeeper_changes,
@@ -87,7 +88,7 @@ def observe_offline_replicas(change: zookeeper_changes.OfflineReplicasObserved, 
     for name in change.offline:
         row = cluster.row_of(*name)
         assert row is not None, f"{name} is offline and does not exist"
-        cluster.offline_replicas.setdefault(row, set()).add(change.broker)
+        cluster.set_offline(row, change.broker, is_offline=True)
     for name, error in change.refused.items():
         row = cluster.row_of(*name)
         assert row is not None, f"{name} is refused and does not exist"
@@ -106,9 +107,9 @@ def observe_assignment(change: zookeeper_changes.TopicObserved, cluster: Cluster
         return  # Its deletion continues as started, whatever the assignment is now (C10).
     added = [partition for partition in sorted(change.replicas) if cluster.row_of(change.name, partition) is None]
     if added:
+        partitions = np.array(added, dtype=np.int32)
         replicas = pad([change.replicas[partition] for partition in added])
-        rows = cluster.columns.add(topic.index, np.array(added, dtype=np.int32), replicas)
-        topic.rows = np.concatenate([topic.rows, rows])
+        transitions.add_partitions(changes.PartitionsAdded(change.name, partitions, replicas, Origin.OBSERVED), cluster)
     for partition, replicas_found in change.replicas.items():
         row = cluster.row_of(change.name, partition)
         assert row is not None, f"{change.name}-{partition} was just added and does not exist"
@@ -187,10 +188,7 @@ def _clear_offline_replica(cluster: Cluster, row: int, broker: int) -> None:
         cluster.refused_replicas[row].pop(broker, None)
         if not cluster.refused_replicas[row]:
             del cluster.refused_replicas[row]
-    if row in cluster.offline_replicas:
-        cluster.offline_replicas[row].discard(broker)
-        if not cluster.offline_replicas[row]:
-            del cluster.offline_replicas[row]
+    cluster.set_offline(row, broker, is_offline=False)
 
 
 def _record_stray_replicas(cluster: Cluster, row: int, brokers: Replicas) -> None:

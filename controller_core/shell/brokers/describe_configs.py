@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from controller_core.model import Endpoint
+from controller_core.model.settings import UNCLEAN_ELECTION
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.startup_checks import POLICY_SETTINGS
 from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
@@ -34,7 +35,6 @@ PARTITIONS = "num.partitions"
 REPLICATION_FACTOR = "default.replication.factor"
 DELETE_TOPICS = "delete.topic.enable"
 INTER_BROKER_PROTOCOL = "inter.broker.protocol.version"
-UNCLEAN_ELECTION = "unclean.leader.election.enable"
 REQUESTED_SETTINGS = (
     RESERVED_MAX_ID,
     PARTITIONS,

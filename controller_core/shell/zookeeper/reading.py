@@ -20,6 +20,7 @@ from controller_core.model import (
     zookeeper_events,
 )
 from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER
+from controller_core.model.settings import UNCLEAN_ELECTION
 from controller_core.shell.pace import Pauses
 from controller_core.shell.zookeeper.validation import check_assignment, is_valid_state
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
@@ -37,7 +38,6 @@ TOPIC_BYTES_PER_STEP = 65_536
 in one step: at most 65,000 partitions, the capacity of a znode of 1 MiB."""
 CONFIGS_PER_STEP = 2_000
 """Topic configurations that are decoded before the event loop runs: about 10 ms."""
-UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
 def decode_brokers(nodes: Mapping[str, Node | None], controller_id: int) -> tuple[Broker, ...]:
