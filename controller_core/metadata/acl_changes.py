@@ -6,7 +6,7 @@ The image has the records by id, so that each request costs one pass over them; 
 from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
-from controller_core.metadata.batches import MAX_RECORDS
+from controller_core.metadata.payloads import MAX_RECORDS
 from controller_core.metadata.record_decision import RecordDecision
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.image import MetadataImage

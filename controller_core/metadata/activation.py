@@ -7,7 +7,7 @@ bootstrap records; here the metadata version must be committed.
 
 from collections.abc import Sequence
 
-from controller_core.metadata.batches import Write
+from controller_core.metadata.payloads import Write
 from controller_core.model.settings import MIN_ISR
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.metadata_log import MetadataLog

@@ -1,8 +1,8 @@
 """Checks of requests: errors that a node answers before it acts, in Kafka's order."""
 
 from controller_core.quorum.node import Node
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.states import Leader
+from controller_core.quorum.voters import ReplicaKey
 from kafka_wire.errors import ErrorCode
 
 

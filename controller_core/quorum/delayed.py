@@ -7,15 +7,15 @@ times, in which the leader can append (ADR 46).
 
 from collections.abc import Callable, Iterable
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import Request
 from controller_core.quorum.log_view import Validity
 from controller_core.quorum.messages import UNKNOWN, FetchRequest, FetchResponse, ReadRange
-from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import Draft, Reply
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.rules import RESPONSE_BYTES_MAX, observer_pause_ms
 from controller_core.quorum.states import NEVER, DelayedFetch, Leader
+from controller_core.quorum.voters import ReplicaKey
 from kafka_wire.errors import ErrorCode
 
 

@@ -6,7 +6,6 @@ from controller_core.quorum.inputs import Request
 from controller_core.quorum.messages import NONE, Leadership, VoteRequest, VoteResponse
 from controller_core.quorum.node import Node
 from controller_core.quorum.ready import Draft
-from controller_core.quorum.replicas import ReplicaKey, endpoint_of
 from controller_core.quorum.rules import Destination, Rules, retry_backoff_ms
 from controller_core.quorum.states import (
     NEVER,
@@ -17,6 +16,7 @@ from controller_core.quorum.states import (
     Resigned,
     Unattached,
 )
+from controller_core.quorum.voters import ReplicaKey, endpoint_of
 from kafka_wire.errors import ErrorCode
 
 _DRAW_BOUND = 1 << 32

@@ -12,9 +12,9 @@ from controller_core.quorum.messages import (
 )
 from controller_core.quorum.node import Node
 from controller_core.quorum.ready import Draft
-from controller_core.quorum.replicas import endpoint_of
 from controller_core.quorum.rules import Destination
 from controller_core.quorum.states import NEVER, Follower, SnapshotFetch, Unattached
+from controller_core.quorum.voters import endpoint_of
 
 
 def take_fetched(draft: Draft, body: FetchResponse) -> bool:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.messages import RequestBody, ResponseBody
-from controller_core.quorum.positions import Position
 from controller_core.quorum.voters import VoterSet
 
 

@@ -14,9 +14,9 @@ from controller_core.quorum.messages import (
 )
 from controller_core.quorum.node import Node
 from controller_core.quorum.ready import Draft
-from controller_core.quorum.replicas import NO_NODE, Endpoints
 from controller_core.quorum.rules import successor_backoff_ms
 from controller_core.quorum.states import Follower, Resigned
+from controller_core.quorum.voters import NO_NODE, Endpoints
 from kafka_wire.errors import ErrorCode
 
 _NEW_LEADER_ERRORS = {ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER}

@@ -5,10 +5,10 @@ Source: Kafka's KafkaRaftClient.updateListenersProgress and ListenerContext.
 
 from dataclasses import dataclass
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.changed import changed
 from controller_core.quorum.messages import ReadRange
 from controller_core.quorum.node import Node
-from controller_core.quorum.positions import Position
 from controller_core.quorum.rules import RESPONSE_BYTES_MAX
 from controller_core.quorum.states import Leader
 

@@ -7,9 +7,8 @@ order; so a decision never waits for the log, and records are read only by the s
 from dataclasses import dataclass, field
 from enum import Enum
 
-from controller_core.quorum.batches import Batch
+from controller_core.quorum.batches import BOOTSTRAP_SNAPSHOT, NO_EPOCH, Batch, Position
 from controller_core.quorum.changed import changed
-from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT, NO_EPOCH, Position
 from kafka_log.format.epochs import LeaderEpochs
 
 

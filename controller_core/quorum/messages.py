@@ -7,10 +7,8 @@ leader's endpoint on the listener of the request where it is known (tagged NodeE
 
 from dataclasses import dataclass
 
-from controller_core.quorum.batches import Batch
-from controller_core.quorum.positions import Position
-from controller_core.quorum.replicas import NO_NODE, Endpoint, Endpoints, ReplicaKey
-from controller_core.quorum.voters import VersionRange
+from controller_core.quorum.batches import Batch, Position
+from controller_core.quorum.voters import NO_NODE, Endpoint, Endpoints, ReplicaKey, VersionRange
 from kafka_wire.errors import ErrorCode
 
 NONE = ErrorCode.NONE

@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.connections import Connections
 from controller_core.quorum.log_view import LogView
 from controller_core.quorum.messages import Leadership
-from controller_core.quorum.positions import Position
-from controller_core.quorum.replicas import NO_NODE, Endpoints, ReplicaKey, endpoint_of
 from controller_core.quorum.rules import Settings
 from controller_core.quorum.states import Candidate, Follower, Leader, Prospective, Resigned, State, Unattached
 from controller_core.quorum.voter_history import VoterHistory
-from controller_core.quorum.voters import Voter, VoterSet
+from controller_core.quorum.voters import NO_NODE, Endpoints, ReplicaKey, Voter, VoterSet, endpoint_of
 
 
 @dataclass(frozen=True, slots=True)

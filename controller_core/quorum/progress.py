@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from controller_core.quorum.changed import changed
-from controller_core.quorum.replicas import Endpoints, ReplicaKey
 from controller_core.quorum.rules import CAUGHT_UP_WITHIN_MS, OBSERVER_SESSION_MS
-from controller_core.quorum.voters import VoterSet
+from controller_core.quorum.voters import Endpoints, ReplicaKey, VoterSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,31 @@ A flush that fails, or `election` that cannot be written, stops the process: nei
 
 from dataclasses import dataclass
 
-from controller_core.quorum.batches import Batch
+from controller_core.quorum.batches import Batch, Position
 from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import Request
-from controller_core.quorum.jitter import draw
 from controller_core.quorum.messages import RequestBody, ResponseBody
 from controller_core.quorum.node import Node, StoredElection
-from controller_core.quorum.positions import Position
 from controller_core.quorum.rules import Destination
 from controller_core.quorum.states import NEVER, State
 from kafka_wire.errors import ErrorCode
+
+_MASK = (1 << 64) - 1
+_STEP = 0x9E3779B97F4A7C15
+
+
+def draw(seed: int, bound: int) -> tuple[int, int]:
+    """Return a number from 0 to below `bound`, and the next seed. Not for secrets.
+
+    >>> number, seed = draw(7, 1000)
+    >>> draw(7, 1000) == (number, seed), draw(seed, 1000)[0] == number
+    (True, False)
+    """
+    seed = (seed + _STEP) & _MASK
+    mixed = seed
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
+    return ((mixed ^ (mixed >> 31)) % bound if bound else 0), seed
 
 
 @dataclass(frozen=True, slots=True)

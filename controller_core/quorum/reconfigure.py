@@ -15,10 +15,9 @@ from controller_core.quorum.messages import (
     RemoveRaftVoterResponse,
 )
 from controller_core.quorum.ready import Draft
-from controller_core.quorum.replicas import Endpoint, ReplicaKey, endpoint_of
 from controller_core.quorum.rules import Destination
 from controller_core.quorum.states import AddingVoter, Leader, RemovingVoter
-from controller_core.quorum.voters import STATIC_VOTERS, Voter, VoterSet
+from controller_core.quorum.voters import STATIC_VOTERS, Endpoint, ReplicaKey, Voter, VoterSet, endpoint_of
 from kafka_wire.errors import ErrorCode, Failure
 
 

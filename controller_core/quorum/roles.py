@@ -6,7 +6,6 @@ from controller_core.quorum import leader, transitions
 from controller_core.quorum.changed import changed
 from controller_core.quorum.progress import Replicas
 from controller_core.quorum.ready import Draft
-from controller_core.quorum.replicas import Endpoints, ReplicaKey
 from controller_core.quorum.rules import Rules
 from controller_core.quorum.states import (
     NEVER,
@@ -17,9 +16,9 @@ from controller_core.quorum.states import (
     Resigned,
     State,
     Unattached,
+    Votes,
 )
-from controller_core.quorum.voters import STATIC_VOTERS
-from controller_core.quorum.votes import Votes
+from controller_core.quorum.voters import STATIC_VOTERS, Endpoints, ReplicaKey
 
 
 def enter(draft: Draft, state: State) -> None:

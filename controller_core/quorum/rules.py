@@ -11,8 +11,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from controller_core.quorum.replicas import Endpoints, ReplicaKey
-from controller_core.quorum.voters import DYNAMIC_VOTERS, STATIC_VOTERS, VersionRange
+from controller_core.quorum.voters import DYNAMIC_VOTERS, STATIC_VOTERS, Endpoints, ReplicaKey, VersionRange
 
 BACKOFF_BASE_MS = 100
 """Kafka 3's unit of the binary exponential backoff (RETRY_BACKOFF_BASE_MS)."""

@@ -1,11 +1,11 @@
 """Snapshots between nodes: a leader's answers to FetchSnapshot, and a follower's way from the first byte to a new log."""
 
-from controller_core.quorum import checks, leadership, roles, serving
+from controller_core.quorum import checks, leader, leadership, roles
+from controller_core.quorum.batches import BOOTSTRAP_SNAPSHOT
 from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import LogCleaned, Request, SnapshotCreated, SnapshotInstalled, SnapshotRejected
 from controller_core.quorum.log_view import Snapshot
 from controller_core.quorum.messages import NONE, FetchSnapshotRequest, FetchSnapshotResponse
-from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT
 from controller_core.quorum.ready import Committed, Draft, SnapshotChunk
 from controller_core.quorum.rules import RESPONSE_BYTES_MAX
 from controller_core.quorum.states import Follower, SnapshotFetch
@@ -23,7 +23,7 @@ def answer_fetch(draft: Draft, request: Request, body: FetchSnapshotRequest) -> 
     if error is not NONE or snapshot is None:
         draft.answer(request, FetchSnapshotResponse(error, known))
         return
-    serving.count_voter(draft, body.replica)
+    leader.count_voter(draft, body.replica)
     size = snapshot.size_bytes
     read_bytes = min(body.max_bytes, RESPONSE_BYTES_MAX, size - body.position)
     draft.answer(request, FetchSnapshotResponse(NONE, known, body.snapshot, size, body.position, read_bytes))

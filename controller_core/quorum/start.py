@@ -18,10 +18,9 @@ from controller_core.quorum.log_view import LogView
 from controller_core.quorum.node import Node, StoredElection
 from controller_core.quorum.ready import Draft, Ready
 from controller_core.quorum.rules import Settings
-from controller_core.quorum.states import NEVER, Candidate, Resigned, State, Unattached
+from controller_core.quorum.states import NEVER, Candidate, Resigned, State, Unattached, Votes
 from controller_core.quorum.step import conclude
 from controller_core.quorum.voter_history import VoterHistory
-from controller_core.quorum.votes import Votes
 
 _NOT_WRITTEN = StoredElection(epoch=-1)
 """Differs from every state, so that the first one is written."""

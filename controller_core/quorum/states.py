@@ -1,18 +1,62 @@
-"""States of a node. Times are in milliseconds of the shell's clock, which need not be that of the day.
+"""States of a node, and the votes of an election. Times are in milliseconds of the shell's clock, which need not be that of the day.
 
 `Voted` of older descriptions is Unattached or Prospective with a `voted` key; an observer is a role, not a state: a node that is in no
 voter set it knows, and is Unattached or Follower.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from controller_core.quorum.batches import Position
+from controller_core.quorum.changed import changed
 from controller_core.quorum.messages import FetchRequest
-from controller_core.quorum.positions import Position
 from controller_core.quorum.progress import Replicas
-from controller_core.quorum.replicas import Endpoints, ReplicaKey
-from controller_core.quorum.voters import Voter, VoterSet
-from controller_core.quorum.votes import Votes
+from controller_core.quorum.voters import Endpoints, ReplicaKey, Voter, VoterSet
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """Votes: voters are granting, rejecting, or have not answered."""
+
+    voters: frozenset[ReplicaKey]
+    granted: frozenset[ReplicaKey] = frozenset()
+    rejected: frozenset[ReplicaKey] = frozenset()
+
+    @staticmethod
+    def start(voters: Iterable[ReplicaKey], own: ReplicaKey) -> "Votes":
+        """Return the votes of a new election, in which the node itself has voted for itself."""
+        keys = frozenset(voters)
+        return Votes(keys, granted=frozenset(key for key in keys if key.accepts(own)))
+
+    @property
+    def majority(self) -> int:
+        """Number of votes that wins."""
+        return len(self.voters) // 2 + 1
+
+    @property
+    def is_won(self) -> bool:
+        """Whether a majority has granted its vote."""
+        return len(self.granted) >= self.majority
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether too few voters are left for a majority."""
+        return len(self.voters) - len(self.rejected) < self.majority
+
+    @property
+    def missing(self) -> tuple[ReplicaKey, ...]:
+        """Voters without an answer, in order."""
+        return tuple(sorted(self.voters - self.granted - self.rejected, key=ReplicaKey.order))
+
+    def record(self, voter_id: int, *, granted: bool) -> "Votes":
+        """Return the votes with a voter's answer. Only the first answer of a voter counts; an id that is no voter's changes nothing."""
+        voter = next((key for key in self.missing if key.id == voter_id), None)
+        if voter is None:
+            return self
+        if granted:
+            return changed(self, granted=self.granted | {voter})
+        return changed(self, rejected=self.rejected | {voter})
+
 
 NEVER = (1 << 63) - 1
 """Time that does not come: the election timeout of an observer."""

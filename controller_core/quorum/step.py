@@ -11,7 +11,6 @@ from controller_core.quorum import (
     leader,
     leadership,
     reconfigure,
-    serving,
     snapshots,
     voter_updates,
 )
@@ -186,7 +185,7 @@ def _handle_request(draft: Draft, request: Request) -> None:
         case EndQuorumEpochRequest() as body:
             leadership.end_epoch(draft, request, body)
         case FetchRequest() as body:
-            serving.answer_fetch(draft, request, body)
+            leader.answer_fetch(draft, request, body)
         case FetchSnapshotRequest() as body:
             snapshots.answer_fetch(draft, request, body)
         case AddRaftVoterRequest() as body:

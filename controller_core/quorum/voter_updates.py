@@ -3,15 +3,14 @@
 At kraft.version 0 the log has no voter set: the leader keeps the reports in memory, and each voter sends its own to each new leader.
 """
 
-from controller_core.quorum import checks, leader, reconfigure, serving
+from controller_core.quorum import checks, leader, reconfigure
 from controller_core.quorum.batches import ControlRecord, KRaftVersionRecord, VotersRecord, control_batch
 from controller_core.quorum.changed import changed
 from controller_core.quorum.inputs import Request, UpgradeKRaftVersion
 from controller_core.quorum.messages import NONE, UpdateRaftVoterRequest, UpdateRaftVoterResponse
 from controller_core.quorum.ready import Draft, Reply, UpgradeResult
-from controller_core.quorum.replicas import endpoint_of
 from controller_core.quorum.states import Leader
-from controller_core.quorum.voters import STATIC_VOTERS, Voter, VoterSet
+from controller_core.quorum.voters import STATIC_VOTERS, Voter, VoterSet, endpoint_of
 from kafka_wire.errors import ErrorCode, Failure
 
 
@@ -59,7 +58,7 @@ def _store(draft: Draft, voter: Voter) -> ErrorCode:
         draft.set_state(changed(leader.leading(draft), reported_voters=voters))
     elif voters != known:
         reconfigure.append_voters(draft, voters)
-    serving.count_voter(draft, voter.key)
+    leader.count_voter(draft, voter.key)
     return NONE
 
 

@@ -1,5 +1,6 @@
-"""Interfaces of the active controller, as used by request handlers and by the tasks of a term."""
+"""Interfaces of the active controller, as used by request handlers and by the tasks of a term; waits for commits."""
 
+import asyncio
 from asyncio import Task
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -109,3 +110,25 @@ class ActiveTerm(Protocol):
 
     def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> Task[Any]:
         """Run a task until the term ends. A failure other than TermEndedError, OverloadedError or StoreError is a defect."""
+
+
+class Commits:
+    """The commits of one term: waiters check their condition after each of them."""
+
+    def __init__(self) -> None:
+        self._next = asyncio.Event()
+
+    def notify(self) -> None:
+        """Wake all waiters."""
+        self._next.set()
+        self._next = asyncio.Event()
+
+    async def wait_until(self, holds: Callable[[], bool], timeout_ms: int) -> bool:
+        """Wait until a condition holds; False on timeout."""
+        try:
+            async with asyncio.timeout(max(0, timeout_ms) / 1000):
+                while not holds():
+                    await self._next.wait()
+        except TimeoutError:
+            return holds()
+        return True

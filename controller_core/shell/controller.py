@@ -15,11 +15,10 @@ from typing import Any
 from controller_core.model import Broker, Cluster, Endpoint, changes, events, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, Send
 from controller_core.model.settings import BrokerDefault, TopicDeletion
-from controller_core.shell.active import Defaults, OverloadedError, TermEndedError
+from controller_core.shell.active import Commits, Defaults, OverloadedError, TermEndedError
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.requests import OwnAddress
-from controller_core.shell.commits import Commits
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.mode import Mode
 from controller_core.shell.scheduler import Scheduler, source_of

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from controller_core.quorum import messages
 from controller_core.quorum import ready as results
-from controller_core.quorum.batches import Batch
+from controller_core.quorum.batches import BOOTSTRAP_SNAPSHOT, Batch
 from controller_core.quorum.node import Node
-from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.states import Candidate, Leader, Prospective, Resigned
+from controller_core.quorum.voters import ReplicaKey
 from kafka_wire.errors import ErrorCode
 from tests.sim.disk import Chain, Entry, SnapshotFile
 

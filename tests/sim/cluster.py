@@ -4,14 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
-from controller_core.quorum.batches import Batch
+from controller_core.quorum.batches import BOOTSTRAP_SNAPSHOT, Batch, Position
 from controller_core.quorum.inputs import Append, UpgradeKRaftVersion
 from controller_core.quorum.messages import AddRaftVoterRequest, RemoveRaftVoterRequest
-from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT, Position
-from controller_core.quorum.replicas import Endpoint, ReplicaKey
 from controller_core.quorum.rules import ALL_VERSIONS, Destination, Settings
 from controller_core.quorum.states import Leader
-from controller_core.quorum.voters import Voter, VoterSet
+from controller_core.quorum.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from tests.sim.checks import EMPTY, Checks
 from tests.sim.disk import Chain, Disk, SnapshotFile
 from tests.sim.faults import Faults

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from random import Random
 
-from controller_core.quorum.batches import Batch
+from controller_core.quorum.batches import BOOTSTRAP_SNAPSHOT, Batch, Position
 from controller_core.quorum.log_view import LogView, Snapshot
 from controller_core.quorum.node import StoredElection
-from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT, Position
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import VoterSet
 from kafka_log.format.batches import BadBatchError

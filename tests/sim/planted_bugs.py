@@ -6,18 +6,17 @@ from dataclasses import replace
 import pytest
 
 from controller_core.quorum import elections, following, leader, reconfigure, roles, start, transitions
+from controller_core.quorum.batches import Position
 from controller_core.quorum.connections import Connections, InFlight
 from controller_core.quorum.log_view import LogView, Validity
 from controller_core.quorum.messages import VoteRequest
 from controller_core.quorum.node import Node, StoredElection
-from controller_core.quorum.positions import Position
 from controller_core.quorum.progress import Progress, Replicas
 from controller_core.quorum.ready import Draft
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.rules import Settings
-from controller_core.quorum.states import Candidate, Leader, Prospective, State, Unattached
+from controller_core.quorum.states import Candidate, Leader, Prospective, State, Unattached, Votes
 from controller_core.quorum.voter_history import VoterHistory
-from controller_core.quorum.votes import Votes
+from controller_core.quorum.voters import ReplicaKey
 from kafka_wire.errors import ErrorCode
 from tests.sim.disk import Damaged, Disk
 

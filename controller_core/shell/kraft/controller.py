@@ -13,11 +13,10 @@ from controller_core.model.mode_rules import kraft_rules
 from controller_core.model.quorum_events import HeartbeatConnectionEnded
 from controller_core.model.settings import BrokerDefault
 from controller_core.quorum_mode.sessions import Sessions
-from controller_core.shell.active import Defaults, RefusedWriteError, TermEndedError
-from controller_core.shell.commits import Commits
+from controller_core.shell.active import Commits, Defaults, RefusedWriteError, TermEndedError
 from controller_core.shell.kraft.active_term import ActiveTerm, Quorum
-from controller_core.shell.kraft.broker_apis.heartbeat_connections import HeartbeatConnections
 from controller_core.shell.kraft.follower import LogFollower
+from controller_core.shell.kraft.heartbeat_connections import HeartbeatConnections
 from controller_core.shell.kraft.metrics import KRaftMetrics
 from controller_core.shell.quorum.settings import ControllerSettings
 from kafka_metadata.failures import MetadataError

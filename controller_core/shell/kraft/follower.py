@@ -19,8 +19,14 @@ from itertools import islice
 from typing import Protocol
 
 from controller_core.metadata.replayed_records import replay_records
-from controller_core.metadata.slice_reading import SLICE_RECORDS, read_slices, read_snapshot_slices
-from controller_core.metadata.slices import apply_slice, change_draft, replay_slice
+from controller_core.metadata.slices import (
+    SLICE_RECORDS,
+    apply_slice,
+    change_draft,
+    read_slices,
+    read_snapshot_slices,
+    replay_slice,
+)
 from controller_core.model import Cluster
 from controller_core.shell.pace import EXCHANGE_ITERATIONS
 from kafka_log.files.snapshots import SnapshotReader

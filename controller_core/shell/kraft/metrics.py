@@ -3,7 +3,9 @@
 As in Kafka, a standby reports the cluster by the records that it has applied; only the active controller knows heartbeats, and counts elections.
 There is no queue of events: a request is decided when it is handled. Not here: the quorum's metrics (`shell.quorum.raft_metrics`).
 
-Source: QuorumControllerMetrics, ControllerMetadataMetrics, BrokerRegistrationState.
+Times and sizes of batches are left out, which Kafka has as histograms of its brokers.
+
+Source: QuorumControllerMetrics, ControllerMetadataMetrics, BrokerRegistrationState, MetadataLoaderMetrics, SnapshotEmitterMetrics.
 """
 
 import time
@@ -16,7 +18,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summ
 from controller_core.model import Broker, Cluster, changes
 from controller_core.model.columns import any_of
 from controller_core.quorum_mode.sessions import Sessions
-from controller_core.shell.kraft.loader_metrics import LoaderMetrics
 from controller_core.shell.metrics import (
     EVENT_SECONDS,
     EVENTS_PREFIX,
@@ -26,7 +27,63 @@ from controller_core.shell.metrics import (
     elected,
     unclean_elections,
 )
+from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_log import MetadataLog
+from kafka_metadata.metadata_versions import KRAFT_VERSION
+
+LOADER_PREFIX = "kafka_server_metadataloader"
+EMITTER_PREFIX = "kafka_server_snapshotemitter"
+NO_LEVEL = 0
+"""Level of metadata.version before the first record of it, and of a feature that is not finalized."""
+NO_CONTROLLER = -1
+
+
+class LoaderMetrics:
+    """Gauges that are computed when they are read."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, documentation: str, *labels: str) -> Gauge:
+            return Gauge(name, documentation, labels, registry=registry)
+
+        self._metadata_version = gauge(
+            f"{LOADER_PREFIX}_currentmetadataversion", "Level of metadata.version in effect."
+        )
+        self._levels = gauge(f"{LOADER_PREFIX}_finalizedlevel", "Finalized level of a feature.", "featurename")
+        self._loaded = gauge(f"{LOADER_PREFIX}_handleloadsnapshotcount", "Snapshots that this process has loaded.")
+        self._controller = gauge(
+            f"{LOADER_PREFIX}_currentcontrollerid", f"Id of the active controller, {NO_CONTROLLER} if it is not known."
+        )
+        self._size_bytes = gauge(
+            f"{EMITTER_PREFIX}_latestsnapshotgeneratedbytes", "Size of the latest snapshot written."
+        )
+        self._age_ms = gauge(
+            f"{EMITTER_PREFIX}_latestsnapshotgeneratedagems",
+            "Milliseconds since the latest snapshot was written, or since the start.",
+        )
+        self._written: tuple[int, int] | None = None
+        self._started_ms: int | None = None
+
+    def snapshot_written(self, size_bytes: int, now_ms: int) -> None:
+        """Note a snapshot that this process wrote."""
+        self._written = size_bytes, now_ms
+
+    def update(
+        self, image: MetadataImage, kraft_version: int, leader_id: int | None, snapshots_loaded: int, now_ms: int
+    ) -> None:
+        """Compute all gauges."""
+        if self._started_ms is None:
+            self._started_ms = now_ms
+        self._metadata_version.set(image.metadata_version or NO_LEVEL)
+        self._levels.clear()
+        for name, record in image.features.items():
+            self._levels.labels(name).set(record.feature_level)
+        self._levels.labels(KRAFT_VERSION).set(kraft_version)
+        self._loaded.set(snapshots_loaded)
+        self._controller.set(NO_CONTROLLER if leader_id is None else leader_id)
+        size_bytes, written_ms = self._written or (0, self._started_ms)
+        self._size_bytes.set(size_bytes)
+        self._age_ms.set(now_ms - written_ms)
+
 
 FENCED, IN_CONTROLLED_SHUTDOWN, ACTIVE = 10, 20, 30
 """Values of BrokerRegistrationState."""

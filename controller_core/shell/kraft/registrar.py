@@ -11,9 +11,9 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from controller_core.metadata.controller_registration import register_controller
-from controller_core.quorum.replicas import endpoint_of
+from controller_core.quorum.voters import endpoint_of
 from controller_core.shell.active import OverloadedError, TermEndedError
-from controller_core.shell.kraft.broker_apis.controllers import controller_record
+from controller_core.shell.kraft.broker_apis import controller_record
 from controller_core.shell.kraft.controller import KRaftController
 from controller_core.shell.kraft.features import SUPPORTED
 from controller_core.shell.quorum.driver import Driver

@@ -1,4 +1,8 @@
-"""Security of a controller in KRaft mode: authorizer and SCRAM users from the committed image, and the requests that change them (ADR 61)."""
+"""Security of a controller in KRaft mode: authorizer and SCRAM users from the committed image, and the requests that change them (ADR 61).
+
+Every controller authorizes by what it has applied, standbys too. What changed since the last request is applied when the next one is
+judged. Source: StandardAuthorizer, AclPublisher.
+"""
 
 import asyncio
 import logging
@@ -6,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from random import SystemRandom
+from typing import Protocol
 from uuid import UUID
 
 from controller_core.metadata.delegation_tokens import sweep_expired_tokens
@@ -16,15 +21,52 @@ from controller_core.shell.kraft.admin.delegation_tokens import now_ms
 from controller_core.shell.kraft.admin.security_table import SecurityParts, security_handlers
 from controller_core.shell.kraft.controller import KRaftController
 from controller_core.shell.kraft.features import SUPPORTED
-from controller_core.shell.kraft.image_acls import CommittedImage, ImageAcls
 from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.settings import QuorumSettings
 from controller_core.shell.quorum.update_features import update_kraft_version
+from kafka_metadata.followed_acls import FollowedAcls
+from kafka_metadata.image import MetadataImage
+from kafka_metadata.records import AccessControlEntryRecord
 from kafka_metadata.security_records import scram_credential
+from kafka_node.authorization.acls import Acls
 from kafka_node.authorization.guard import EVERYTHING, Ask, Guard
 from kafka_node.context import RequestContext
 from kafka_wire.sasl.scram_decoy import CredentialShape, shape_of
 from kafka_wire.sasl.scram_keys import SCRAM_MECHANISMS, ScramCredential
+
+
+class CommittedImage(Protocol):
+    """A controller, as this module uses it."""
+
+    @property
+    def committed_image(self) -> MetadataImage:
+        """The image of what is committed and applied."""
+
+
+class ImageAcls:
+    """The ACLs of a controller's committed image. Implements KnownAcls."""
+
+    def __init__(self, controller: CommittedImage) -> None:
+        self.loaded = asyncio.Event()
+        """Set by the process once the image is as new as the cluster's log was at the start."""
+        self._controller = controller
+        self._followed = FollowedAcls()
+
+    @property
+    def acls(self) -> Acls:
+        """The ACLs, as of now."""
+        log_locked(self._followed.follow(self._controller.committed_image.acls))
+        return self._followed.acls
+
+
+def log_locked(records: tuple[AccessControlEntryRecord, ...]) -> None:
+    """Log ACLs that are unknown."""
+    for record in records:
+        log.error(
+            "Unknown kind of ACL; denying access to its resource for all but super users",
+            extra={"path": str(record.id)},
+        )
+
 
 log = logging.getLogger(__name__)
 

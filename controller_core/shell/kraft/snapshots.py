@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterable
 from typing import Protocol
 
-from controller_core.quorum.positions import Position
+from controller_core.quorum.batches import Position
 from controller_core.shell.kraft.controller import KRaftController
 from controller_core.shell.quorum.settings import MetadataLogSettings
 from kafka_log.errors import LogError

@@ -9,7 +9,7 @@ from controller_core.shell.kraft.admin.describe_configs import current_settings
 from controller_core.shell.kraft.admin.security_table import SERVED as SECURITY_SERVED
 from controller_core.shell.kraft.admin.topics_table import SERVED as TOPICS_SERVED
 from controller_core.shell.kraft.admin.topics_table import topic_handlers
-from controller_core.shell.kraft.broker_apis.table import SERVED, broker_handlers
+from controller_core.shell.kraft.broker_apis import SERVED, broker_handlers
 from controller_core.shell.kraft.controller import Identity, KRaftController
 from controller_core.shell.kraft.features import listed_features
 from controller_core.shell.kraft.metrics import KRaftMetrics

@@ -3,8 +3,8 @@
 from functools import partial
 
 from controller_core.quorum.ready import AppendResult, UpgradeResult
-from controller_core.quorum.replicas import NO_NODE, endpoint_of
 from controller_core.quorum.rules import ALL_VERSIONS
+from controller_core.quorum.voters import NO_NODE, endpoint_of
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.update_features import update_features

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.inputs import (
     Append,
     Flushed,
@@ -26,7 +27,6 @@ from controller_core.quorum.inputs import (
 )
 from controller_core.quorum.messages import FetchResponse, FetchSnapshotResponse, ReadRange, RequestBody, ResponseBody
 from controller_core.quorum.node import Node
-from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import (
     AppendResult,
     Committed,
@@ -47,8 +47,7 @@ from controller_core.quorum.states import NEVER, Leader
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voters import VoterSet
 from controller_core.shell.pace import exchanges_run
-from controller_core.shell.quorum.append_accumulator import AppendAccumulator
-from controller_core.shell.quorum.commit_waits import CommitWaits
+from controller_core.shell.quorum.append_accumulator import AppendAccumulator, CommitWaits
 from controller_core.shell.quorum.listeners import Listeners
 from controller_core.shell.quorum.raft_measurements import RaftMeasurements
 from controller_core.shell.quorum.storage import FetchedSnapshot, Storage

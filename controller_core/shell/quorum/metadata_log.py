@@ -9,8 +9,8 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.log_view import LogView, Snapshot, Validity
-from controller_core.quorum.positions import Position
 from controller_core.quorum.retention import Retention
 from kafka_log.errors import InvalidAppendError, LogError
 from kafka_log.files.log import Appended, Log

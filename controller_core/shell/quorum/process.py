@@ -16,7 +16,6 @@ from prometheus_client import CollectorRegistry
 
 from controller_core import model
 from controller_core.quorum.elections import electorate
-from controller_core.quorum.replicas import Endpoint, Endpoints, ReplicaKey
 from controller_core.quorum.retention import CLEANING_INTERVAL_MS, Retention
 from controller_core.quorum.rules import (
     BATCH_BYTES_MAX,
@@ -25,7 +24,7 @@ from controller_core.quorum.rules import (
     Destination,
     Settings,
 )
-from controller_core.quorum.voters import Voter, VoterSet
+from controller_core.quorum.voters import Endpoint, Endpoints, ReplicaKey, Voter, VoterSet
 from controller_core.shell.front.front import DEFAULT_SERVER_LIMITS, Features, Front, open_front
 from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.quorum.apis import SERVED, features, handlers

@@ -8,8 +8,8 @@ import time
 from prometheus_client import CollectorRegistry, Gauge
 
 from controller_core.quorum.node import Node
-from controller_core.quorum.replicas import NO_NODE, ReplicaKey, endpoint_of
 from controller_core.quorum.states import Candidate, Follower, Leader, Prospective, Unattached
+from controller_core.quorum.voters import NO_NODE, ReplicaKey, endpoint_of
 from controller_core.shell.quorum.raft_measurements import RaftMeasurements
 from controller_core.shell.quorum.wire_batches import directory_or_zero
 from kafka_wire.uuids import encode_uuid

@@ -14,13 +14,12 @@ from controller_core.quorum.log_view import LogView
 from controller_core.quorum.messages import FetchResponse, RequestBody, ResponseBody
 from controller_core.quorum.node import Node
 from controller_core.quorum.ready import Appended, AppendResult, Ready, UpgradeResult
-from controller_core.quorum.replicas import Endpoint, ReplicaKey
 from controller_core.quorum.rules import Settings
 from controller_core.quorum.start import start
 from controller_core.quorum.states import Leader
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voter_history import VoterHistory
-from controller_core.quorum.voters import Voter, VoterSet
+from controller_core.quorum.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from controller_core.shell.quorum.apis import SERVED
 from controller_core.shell.quorum.wire_batches import encode_log
 from controller_core.shell.quorum.wire_requests import API_OF, LogTopic, decode_request, encode_request

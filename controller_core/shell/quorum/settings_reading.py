@@ -10,9 +10,15 @@ from pathlib import Path
 
 from controller_core.metadata.delegation_tokens import TokenSettings
 from controller_core.shell.quorum.endpoints import BOOTSTRAP_SERVERS, VOTERS, parse_voters
-from controller_core.shell.quorum.restart_settings import NAMES as RESTART_NAMES
-from controller_core.shell.quorum.restart_settings import read_disconnected_session_timeout_ms, read_restart_policy
-from controller_core.shell.quorum.settings import ControllerSettings, MetadataLogSettings, QuorumSettings, QuorumTimes
+from controller_core.shell.quorum.settings import NAMES as RESTART_NAMES
+from controller_core.shell.quorum.settings import (
+    ControllerSettings,
+    MetadataLogSettings,
+    QuorumSettings,
+    QuorumTimes,
+    read_disconnected_session_timeout_ms,
+    read_restart_policy,
+)
 from kafka_node.authorization.settings import AUTHORIZER, OWN_NAMES, STANDARD_AUTHORIZER, read_rules
 from kafka_node.configs.java_classes import POLICIES, check_classes
 from kafka_node.configs.layered_settings import Settings

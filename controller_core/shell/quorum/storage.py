@@ -6,14 +6,13 @@ write. One thread owns the storage; `PendingFlush.run` and `FetchedSnapshot.veri
 
 from dataclasses import dataclass, field
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.log_view import LogView
 from controller_core.quorum.messages import ReadRange
 from controller_core.quorum.node import StoredElection
-from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import Appended, SnapshotChunk, Truncated
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.voter_history import VoterHistory
-from controller_core.quorum.voters import STATIC_VOTERS, VoterSet
+from controller_core.quorum.voters import STATIC_VOTERS, ReplicaKey, VoterSet
 from controller_core.shell.quorum.metadata_log import MetadataLog
 from controller_core.shell.quorum.quorum_state import QuorumState, read_quorum_state, write_quorum_state
 from controller_core.shell.quorum.wire_batches import decode_log, encode_log, snapshot_voters

@@ -13,12 +13,11 @@ from controller_core.quorum.batches import (
     KRaftVersionRecord,
     LeaderChangeRecord,
     OtherControlRecord,
+    Position,
     VotersRecord,
 )
-from controller_core.quorum.positions import Position
-from controller_core.quorum.replicas import NO_DIRECTORY, Endpoint, ReplicaKey
 from controller_core.quorum.voter_history import VoterHistory
-from controller_core.quorum.voters import VersionRange, Voter, VoterSet
+from controller_core.quorum.voters import NO_DIRECTORY, Endpoint, ReplicaKey, VersionRange, Voter, VoterSet
 from kafka_log.format import control_records
 from kafka_log.format.batches import BadBatchError, appendable_bytes, read_batches, with_offsets
 from kafka_wire import codec

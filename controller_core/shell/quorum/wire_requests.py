@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.messages import (
     ANY_HIGH_WATERMARK,
     AddRaftVoterRequest,
@@ -21,9 +22,7 @@ from controller_core.quorum.messages import (
     UpdateRaftVoterRequest,
     VoteRequest,
 )
-from controller_core.quorum.positions import Position
-from controller_core.quorum.replicas import NO_NODE, Endpoint, Endpoints, ReplicaKey
-from controller_core.quorum.voters import VersionRange
+from controller_core.quorum.voters import NO_NODE, Endpoint, Endpoints, ReplicaKey, VersionRange
 from controller_core.shell.quorum.wire_batches import directory_or_none, directory_or_zero
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -6,6 +6,7 @@ bytes of snapshots are passed next to the values. Source: Kafka's RaftUtil and K
 
 from collections.abc import Callable
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.messages import (
     NONE,
     UNKNOWN,
@@ -24,9 +25,7 @@ from controller_core.quorum.messages import (
     UpdateRaftVoterResponse,
     VoteResponse,
 )
-from controller_core.quorum.positions import Position
-from controller_core.quorum.replicas import Endpoint
-from controller_core.quorum.voters import VersionRange
+from controller_core.quorum.voters import Endpoint, VersionRange
 from controller_core.shell.quorum.wire_batches import decode_log, directory_or_zero
 from controller_core.shell.quorum.wire_requests import (
     PARTITION,

@@ -14,7 +14,7 @@ from controller_core.metadata.acl_changes import (
     create_acls,
     delete_acls,
 )
-from controller_core.metadata.batches import MAX_RECORDS
+from controller_core.metadata.payloads import MAX_RECORDS
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import AccessControlEntryRecord
 from kafka_metadata.replay import replay

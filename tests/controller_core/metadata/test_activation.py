@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller_core.metadata.activation import activation_write
-from controller_core.metadata.batches import Write
+from controller_core.metadata.payloads import Write
 from kafka_metadata import records
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.metadata_log import MetadataLog, apply_records

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller_core.metadata.batches import MAX_BYTES, MAX_RECORDS, Write
-from controller_core.metadata.payloads import Payload, payloads
+from controller_core.metadata.payloads import MAX_BYTES, MAX_RECORDS, Payload, Write, payloads
 from kafka_metadata import records
 from kafka_metadata.record_codec import decode_record
 from kafka_wire.errors import ErrorCode, Failure

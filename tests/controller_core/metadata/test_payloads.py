@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.metadata.batches import MAX_RECORDS
-from controller_core.metadata.payloads import JOINED_RECORDS, Part, Payload, payloads
+from controller_core.metadata.payloads import JOINED_RECORDS, MAX_RECORDS, Part, Payload, payloads
 from kafka_metadata.record_codec import encode_record
 from kafka_metadata.records import NoOpRecord
 from kafka_wire.columns.record_encoder import UUID as UUID_TYPE

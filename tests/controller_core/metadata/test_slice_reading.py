@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.metadata import slice_reading
+from controller_core.metadata import slices
 from controller_core.metadata.column_records import change_records, partition_records
-from controller_core.metadata.slice_reading import read_slices, read_snapshot_slices
-from controller_core.metadata.slices import Slice, change_draft
+from controller_core.metadata.slices import Slice, change_draft, read_slices, read_snapshot_slices
 from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
 from kafka_metadata.draft import Draft
 from kafka_metadata.failures import MetadataError
@@ -128,9 +127,9 @@ def read(batch: bytes, record_count: int) -> list[MetadataRecord]:
 def test_records_read_by_columns_are_those_of_the_codec(records: list[MetadataRecord], fewest: int, most: int) -> None:
     """The codec is the reference; the order is that of the batch, of which some records are decoded at once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(slice_reading, "FEWEST_RECORDS", fewest)
-        patch.setattr(slice_reading, "MOST_RECORDS", most)
-        patch.setattr(slice_reading, "SLICE_RECORDS", 3)
+        patch.setattr(slices, "FEWEST_RECORDS", fewest)
+        patch.setattr(slices, "MOST_RECORDS", most)
+        patch.setattr(slices, "SLICE_RECORDS", 3)
         found = read(batch_of(records), len(records))
 
     assert as_in_images(found) == as_in_images(by_codec(records))
@@ -140,7 +139,7 @@ def test_a_small_batch_is_read_record_by_record() -> None:
     """It takes longer by columns."""
     records: list[MetadataRecord] = [PartitionRecord(number, UUID(int=1 << 64), (1,), (1,), 1) for number in range(3)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.delattr(slice_reading, "decode_parts")
+        patch.delattr(slices, "decode_parts")
         found = read(batch_of(records), len(records))
 
     assert found == by_codec(records)
@@ -167,15 +166,15 @@ def test_a_snapshot_is_read_with_the_other_records_before_the_partitions(
             if of_topic == topic_id
         ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(slice_reading, "FEWEST_RECORDS", 1)
-        patch.setattr(slice_reading, "MOST_RECORDS", most)
-        slices = list(read_snapshot_slices(batch_of(records), len(records)))
+        patch.setattr(slices, "FEWEST_RECORDS", 1)
+        patch.setattr(slices, "MOST_RECORDS", most)
+        found = list(read_snapshot_slices(batch_of(records), len(records)))
     draft = Draft(MetadataImage())
-    for one in slices:
-        change_draft(draft, one)
+    for read_slice in found:
+        change_draft(draft, read_slice)
 
     assert draft.result() == replay(MetadataImage(), records)
-    assert sum(len(one.found) for one in slices) == len(records)
+    assert sum(len(read_slice.found) for read_slice in found) == len(records)
 
 
 @pytest.mark.parametrize(
@@ -193,9 +192,9 @@ def test_records_of_a_snapshot_stay_in_their_order_where_it_counts(
     """No snapshot of Kafka has them."""
     records: list[MetadataRecord] = [TopicRecord("orders", TOPIC_IDS[0])]
     records += [PartitionRecord(number, TOPIC_IDS[0], (1, 2), (1, 2), 1) for number in range(30)]
-    slices = list(read_snapshot_slices(batch_of([*records, later]), 32))
+    found = list(read_snapshot_slices(batch_of([*records, later]), 32))
 
-    read_again = [record for one in slices for record in records_of(one)]
+    read_again = [record for read_slice in found for record in records_of(read_slice)]
     assert as_in_images(read_again[:31]) == as_in_images(records)
     assert getattr(read_again[31], "isr", None) == later.isr
 

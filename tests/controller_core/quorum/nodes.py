@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.connections import InFlight
 from controller_core.quorum.inputs import Flushed, Request, Response
 from controller_core.quorum.log_view import LogView
@@ -17,14 +18,20 @@ from controller_core.quorum.messages import (
     VoteResponse,
 )
 from controller_core.quorum.node import Node, StoredElection
-from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import Ready
-from controller_core.quorum.replicas import Endpoint, ReplicaKey
 from controller_core.quorum.rules import Destination, Rules, Settings
 from controller_core.quorum.start import start
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voter_history import VoterHistory
-from controller_core.quorum.voters import DYNAMIC_VOTERS, STATIC_VOTERS, VersionRange, Voter, VoterSet
+from controller_core.quorum.voters import (
+    DYNAMIC_VOTERS,
+    STATIC_VOTERS,
+    Endpoint,
+    ReplicaKey,
+    VersionRange,
+    Voter,
+    VoterSet,
+)
 from kafka_log.format.epochs import EpochStart, LeaderEpochs
 
 CLUSTER = "cluster"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from controller_core.quorum import messages
-from controller_core.quorum.batches import Batch
+from controller_core.quorum.batches import Batch, Position
 from controller_core.quorum.inputs import (
     Append,
     Flushed,
@@ -17,13 +17,11 @@ from controller_core.quorum.inputs import (
 )
 from controller_core.quorum.log_view import Snapshot
 from controller_core.quorum.node import Node
-from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import AppendResult, Ready, UpgradeResult, Violation
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.rules import Rules
 from controller_core.quorum.states import Candidate, Follower, Prospective, Unattached
 from controller_core.quorum.step import step, tick
-from controller_core.quorum.voters import VersionRange
+from controller_core.quorum.voters import ReplicaKey, VersionRange
 from tests.controller_core.quorum import nodes
 from tests.controller_core.quorum.nodes import EPOCH, LEADER, NOW_MS, OTHER, ask, begin, endpoints, fetch, key, vote
 

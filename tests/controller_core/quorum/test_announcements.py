@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from controller_core.quorum.batches import LeaderChangeRecord
+from controller_core.quorum.batches import LeaderChangeRecord, Position
 from controller_core.quorum.inputs import Append, Flushed, Request, Resign, Shutdown
 from controller_core.quorum.messages import (
     BeginQuorumEpochRequest,
@@ -20,13 +20,12 @@ from controller_core.quorum.messages import (
     RequestBody,
 )
 from controller_core.quorum.node import Node, StoredElection
-from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import Appended, AppendResult, LeaderChanged, Reply, Stopped
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.rules import RESPONSE_BYTES_MAX
 from controller_core.quorum.start import start
 from controller_core.quorum.states import Follower, Prospective, Resigned, Unattached
 from controller_core.quorum.step import step, tick
+from controller_core.quorum.voters import ReplicaKey
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     CLUSTER,

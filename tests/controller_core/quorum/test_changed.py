@@ -7,8 +7,7 @@ import pytest
 from controller_core.quorum.changed import changed
 from controller_core.quorum.log_view import LogView
 from controller_core.quorum.node import StoredElection
-from controller_core.quorum.replicas import ReplicaKey
-from controller_core.quorum.voters import VoterSet
+from controller_core.quorum.voters import ReplicaKey, VoterSet
 
 
 @pytest.mark.parametrize(

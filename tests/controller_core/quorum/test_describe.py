@@ -9,8 +9,8 @@ from controller_core.quorum.messages import (
     ReplicaState,
 )
 from controller_core.quorum.node import Node
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.step import step, tick
+from controller_core.quorum.voters import ReplicaKey
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     EPOCH,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller_core.quorum.batches import Batch
+from controller_core.quorum.batches import Batch, Position
 from controller_core.quorum.inputs import Flushed, Response, SnapshotInstalled
 from controller_core.quorum.log_view import LogView
 from controller_core.quorum.messages import (
@@ -20,14 +20,13 @@ from controller_core.quorum.messages import (
     VoteResponse,
 )
 from controller_core.quorum.node import Node, StoredElection
-from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import Appended, Committed, Outgoing, Ready, Violation
-from controller_core.quorum.replicas import NO_NODE
 from controller_core.quorum.rules import Destination
 from controller_core.quorum.start import start
 from controller_core.quorum.states import Follower, Prospective, Unattached
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voter_history import VoterHistory
+from controller_core.quorum.voters import NO_NODE
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     EPOCH,

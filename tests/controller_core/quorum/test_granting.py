@@ -8,9 +8,9 @@ import pytest
 from controller_core.quorum.elections import may_grant
 from controller_core.quorum.messages import FetchResponse, Leadership, VoteResponse
 from controller_core.quorum.node import Node, StoredElection
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.states import Follower
 from controller_core.quorum.step import tick
+from controller_core.quorum.voters import ReplicaKey
 from tests.controller_core.quorum.nodes import (
     EPOCH,
     LATER_MS,

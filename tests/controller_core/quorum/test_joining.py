@@ -20,12 +20,11 @@ from controller_core.quorum.messages import (
 )
 from controller_core.quorum.node import Node, StoredElection
 from controller_core.quorum.ready import Ready
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.rules import Settings
 from controller_core.quorum.start import start
 from controller_core.quorum.step import step
 from controller_core.quorum.voter_history import VoterHistory
-from controller_core.quorum.voters import Voter, VoterSet
+from controller_core.quorum.voters import ReplicaKey, Voter, VoterSet
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     CLUSTER,

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
+from controller_core.quorum.batches import BOOTSTRAP_SNAPSHOT, Position
 from controller_core.quorum.listening import ApplyRecords, ChangeLeader, Listening, LoadSnapshot, next_delivery
 from controller_core.quorum.log_view import Snapshot
 from controller_core.quorum.messages import ReadRange
 from controller_core.quorum.node import Node
-from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT, Position
 from controller_core.quorum.rules import RESPONSE_BYTES_MAX
 from tests.controller_core.quorum.nodes import EPOCH, LEADER, committed, follower, leader, resigned, unattached
 

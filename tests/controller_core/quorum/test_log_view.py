@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.quorum.batches import Batch
+from controller_core.quorum.batches import BOOTSTRAP_SNAPSHOT, Batch, Position
 from controller_core.quorum.log_view import LogView, Snapshot, Validity
-from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT, Position
 from kafka_log.format.epochs import LeaderEpochs
 
 EPOCHS = st.lists(st.integers(1, 5), max_size=12).map(sorted)

@@ -12,11 +12,10 @@ from controller_core.quorum import leader as leading
 from controller_core.quorum.node import Node, StoredElection
 from controller_core.quorum.progress import Progress, Replicas
 from controller_core.quorum.ready import Draft
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.start import start
 from controller_core.quorum.states import Leader, Resigned
 from controller_core.quorum.step import tick
-from controller_core.quorum.voters import Voter, VoterSet
+from controller_core.quorum.voters import ReplicaKey, Voter, VoterSet
 from tests.controller_core.quorum.nodes import (
     EPOCH,
     LOG,

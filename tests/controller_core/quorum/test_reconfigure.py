@@ -2,7 +2,13 @@
 
 from dataclasses import replace
 
-from controller_core.quorum.batches import KRaftVersionRecord, LeaderChangeRecord, VotersRecord, control_batch
+from controller_core.quorum.batches import (
+    BOOTSTRAP_SNAPSHOT,
+    KRaftVersionRecord,
+    LeaderChangeRecord,
+    VotersRecord,
+    control_batch,
+)
 from controller_core.quorum.inputs import Flushed, Request, UpgradeKRaftVersion
 from controller_core.quorum.log_view import LogView, Snapshot
 from controller_core.quorum.messages import (
@@ -15,14 +21,12 @@ from controller_core.quorum.messages import (
     UpdateRaftVoterResponse,
 )
 from controller_core.quorum.node import Node, StoredElection
-from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT
 from controller_core.quorum.ready import Appended, Ready, UpgradeResult
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.start import start
 from controller_core.quorum.states import Leader, Prospective, Resigned, Unattached
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voter_history import VoterHistory
-from controller_core.quorum.voters import VersionRange, Voter
+from controller_core.quorum.voters import ReplicaKey, VersionRange, Voter
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum import nodes
 from tests.controller_core.quorum.nodes import (

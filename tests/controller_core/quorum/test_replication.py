@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller_core.quorum.batches import Batch, LeaderChangeRecord
+from controller_core.quorum.batches import Batch, LeaderChangeRecord, Position
 from controller_core.quorum.inputs import Append, Flushed, Request, SnapshotInstalled, SnapshotRejected
 from controller_core.quorum.log_view import Snapshot
 from controller_core.quorum.messages import (
@@ -18,12 +18,11 @@ from controller_core.quorum.messages import (
     ReadRange,
 )
 from controller_core.quorum.node import Node, StoredElection
-from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import Appended, Committed, Ready, SnapshotChunk, Truncated, Violation
-from controller_core.quorum.replicas import NO_NODE
 from controller_core.quorum.start import start
 from controller_core.quorum.states import Follower, Leader
 from controller_core.quorum.step import step, tick
+from controller_core.quorum.voters import NO_NODE
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum import nodes
 from tests.controller_core.quorum.nodes import (

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from controller_core.quorum.batches import BOOTSTRAP_SNAPSHOT, Position
 from controller_core.quorum.inputs import Response, SnapshotCreated
 from controller_core.quorum.log_view import Snapshot
 from controller_core.quorum.messages import (
@@ -14,7 +15,6 @@ from controller_core.quorum.messages import (
     Leadership,
 )
 from controller_core.quorum.node import Node, StoredElection
-from controller_core.quorum.positions import BOOTSTRAP_SNAPSHOT, Position
 from controller_core.quorum.ready import Ready, SnapshotChunk, Violation
 from controller_core.quorum.start import start
 from controller_core.quorum.states import Follower, Leader, Prospective, Resigned

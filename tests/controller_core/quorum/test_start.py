@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from controller_core.quorum.messages import Leadership
 from controller_core.quorum.node import StoredElection
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.start import start
 from controller_core.quorum.states import Candidate, Follower, Leader, Resigned, Unattached
+from controller_core.quorum.voters import ReplicaKey
 from tests.controller_core.quorum.nodes import (
     EPOCH,
     LEADER,

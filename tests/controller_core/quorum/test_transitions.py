@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from controller_core.quorum import roles
+from controller_core.quorum.batches import Position
 from controller_core.quorum.messages import BeginQuorumEpochResponse, FetchResponse, Leadership, VoteResponse
 from controller_core.quorum.node import Node, StoredElection
-from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import Draft, Ready
-from controller_core.quorum.replicas import Endpoint
 from controller_core.quorum.start import start
 from controller_core.quorum.states import NEVER, Candidate, Follower, Leader, Prospective, State, Unattached
 from controller_core.quorum.step import tick
+from controller_core.quorum.voters import Endpoint
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     EPOCH,

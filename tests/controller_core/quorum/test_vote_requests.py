@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.inputs import Flushed, Response, Shutdown
 from controller_core.quorum.messages import (
     BeginQuorumEpochResponse,
@@ -15,12 +16,11 @@ from controller_core.quorum.messages import (
     VoteResponse,
 )
 from controller_core.quorum.node import Node
-from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import Ready, Violation
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.rules import Rules
 from controller_core.quorum.states import Candidate, Follower, Leader, Prospective, Unattached
 from controller_core.quorum.step import step, tick
+from controller_core.quorum.voters import ReplicaKey
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     CLUSTER,

@@ -4,9 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_core.quorum.batches import KRaftVersionRecord, VotersRecord, control_batch
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.voter_history import VoterHistory
-from controller_core.quorum.voters import Voter, VoterSet
+from controller_core.quorum.voters import ReplicaKey, Voter, VoterSet
 
 STATIC = VoterSet.of([Voter(ReplicaKey(9))])
 OFFSETS = st.lists(st.integers(0, 30), max_size=6, unique=True).map(sorted)

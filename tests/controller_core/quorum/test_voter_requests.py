@@ -25,12 +25,11 @@ from controller_core.quorum.messages import (
 )
 from controller_core.quorum.node import Node, StoredElection
 from controller_core.quorum.ready import Appended, Ready, UpgradeResult
-from controller_core.quorum.replicas import Endpoint, ReplicaKey
 from controller_core.quorum.rules import Destination
 from controller_core.quorum.start import start
 from controller_core.quorum.states import Leader, Resigned, Unattached
 from controller_core.quorum.step import step, tick
-from controller_core.quorum.voters import VersionRange
+from controller_core.quorum.voters import Endpoint, ReplicaKey, VersionRange
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.quorum.nodes import (
     CLUSTER,

@@ -7,8 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.quorum.replicas import Endpoint, ReplicaKey, endpoint_of
-from controller_core.quorum.voters import VersionRange, Voter, VoterSet
+from controller_core.quorum.voters import Endpoint, ReplicaKey, VersionRange, Voter, VoterSet, endpoint_of
 
 KEYS = st.builds(ReplicaKey, st.integers(1, 6), st.none() | st.builds(UUID, int=st.integers(1, 2)))
 SETS = st.lists(KEYS, min_size=1, max_size=5, unique_by=lambda key: key.id).map(

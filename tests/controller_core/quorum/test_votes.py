@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.rules import retry_backoff_ms, successor_backoff_ms
-from controller_core.quorum.votes import Votes
+from controller_core.quorum.states import Votes
+from controller_core.quorum.voters import ReplicaKey
 
 ANSWERS = st.lists(st.tuples(st.integers(0, 6), st.booleans()), max_size=12)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from controller_core.shell.commits import Commits
+from controller_core.shell.active import Commits
 
 PATIENCE_MS = 60_000
 

@@ -14,7 +14,7 @@ from controller_core.model import Endpoint, TopicPartition, events, quorum_event
 from controller_core.model.broker import FeatureRange
 from controller_core.model.ids import NO_EPOCH
 from controller_core.quorum_mode.registration import Registered
-from controller_core.shell.kraft.broker_apis.registration import heartbeat
+from controller_core.shell.kraft.broker_apis import heartbeat
 from controller_core.shell.kraft.controller import KRaftController
 from controller_core.shell.kraft.features import SUPPORTED
 from kafka_metadata.directory_ids import UNASSIGNED_DIRECTORY

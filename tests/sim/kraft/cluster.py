@@ -7,7 +7,7 @@ from uuid import UUID
 
 from controller_core.metadata.controller_registration import register_controller
 from controller_core.model import events, quorum_events
-from controller_core.quorum.positions import Position
+from controller_core.quorum.batches import Position
 from controller_core.shell.kraft.controller import KRaftController
 from controller_core.shell.kraft.features import SUPPORTED
 from controller_core.shell.kraft.upkeep import MAX_ELECTIONS, SESSION_CHECKS

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from controller_core.model import Endpoint
 from controller_core.quorum import ready as results
-from controller_core.quorum.batches import Batch
+from controller_core.quorum.batches import Batch, Position
 from controller_core.quorum.inputs import Append
 from controller_core.quorum.listening import ApplyRecords, ChangeLeader, Listening, LoadSnapshot, next_delivery
-from controller_core.quorum.positions import Position
 from controller_core.quorum.states import Leader
 from controller_core.shell.active import OverloadedError, RefusedWriteError, TermEndedError
 from controller_core.shell.kraft.controller import Identity, KRaftController

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
-from controller_core.metadata import batches, payloads
+from controller_core.metadata import payloads
 from controller_core.shell.kraft import follower
 from controller_core.shell.kraft.active_term import ActiveTerm
 from tests.sim.kraft.cluster import KRaftCluster
@@ -99,7 +99,6 @@ def _simulated(max_records: int) -> Iterator[None]:
 
     with (
         patch.object(follower, "SLICE_S", math.inf),
-        patch.object(batches, "MAX_RECORDS", max_records),
         patch.object(payloads, "MAX_RECORDS", max_records),
         patch.object(ActiveTerm, "_append_parts", noted),
         patch.object(ActiveTerm, "process", counted),

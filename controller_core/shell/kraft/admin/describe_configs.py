@@ -5,7 +5,7 @@ Every controller answers from what it has applied, active or not: a client asks 
 
 from collections.abc import Callable, Mapping
 
-from controller_core.shell.kraft.image_acls import CommittedImage
+from controller_core.shell.kraft.security import CommittedImage
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import ResourceType
 from kafka_node.authorization.guard import Ask

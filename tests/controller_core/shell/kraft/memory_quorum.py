@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from controller_core.model import Endpoint, events, quorum_events
 from controller_core.model.broker import FeatureRange
-from controller_core.quorum.positions import Position
+from controller_core.quorum.batches import Position
 from controller_core.quorum.ready import AppendResult
 from controller_core.shell.kraft.controller import Identity, KRaftController
 from controller_core.shell.quorum.settings import ControllerSettings

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from controller_core.shell.kraft.broker_apis.table import SERVED, broker_handlers
+from controller_core.shell.kraft.broker_apis import SERVED, broker_handlers
 from kafka_metadata.metadata_versions import METADATA_VERSION
 from kafka_metadata.records import FeatureLevelRecord, RegisterControllerRecord
 from kafka_node.context import RequestContext

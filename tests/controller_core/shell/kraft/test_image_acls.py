@@ -6,7 +6,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.shell.kraft.image_acls import ImageAcls
+from controller_core.shell.kraft.security import ImageAcls
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import AccessControlEntryRecord
 from kafka_metadata.security_records import acl_record

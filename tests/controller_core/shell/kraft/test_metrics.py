@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from controller_core.model import TopicPartition, events, quorum_events
-from controller_core.quorum.positions import Position
+from controller_core.quorum.batches import Position
 from controller_core.shell.kraft.metrics import KRaftMetrics
 from controller_core.shell.kraft.upkeep import Upkeep
 from kafka_metadata.metadata_versions import ELR_VERSION

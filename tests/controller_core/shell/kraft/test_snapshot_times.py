@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller_core.quorum.positions import Position
+from controller_core.quorum.batches import Position
 from controller_core.shell.kraft.metrics import KRaftMetrics
 from controller_core.shell.kraft.snapshots import Snapshots
 from controller_core.shell.quorum.settings import MetadataLogSettings

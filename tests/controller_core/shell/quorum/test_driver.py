@@ -8,6 +8,7 @@ from typing import Never
 
 import pytest
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.inputs import Request, Response
 from controller_core.quorum.messages import (
     NONE,
@@ -18,7 +19,6 @@ from controller_core.quorum.messages import (
     FetchSnapshotResponse,
     ResponseBody,
 )
-from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import Outgoing
 from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.metadata_log import MetadataLog

@@ -6,8 +6,8 @@ from typing import Never
 
 import pytest
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.inputs import SnapshotCreated
-from controller_core.quorum.positions import Position
 from kafka_log.files.snapshots import SnapshotReader
 from kafka_log.format.control_records import snapshot_batches
 from kafka_log.format.names import SnapshotId

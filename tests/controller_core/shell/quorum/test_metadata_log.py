@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.log_view import Validity
-from controller_core.quorum.positions import Position
 from controller_core.quorum.retention import Retention
 from controller_core.shell.quorum.metadata_log import MetadataLog
 from kafka_log.errors import InvalidAppendError, LogError

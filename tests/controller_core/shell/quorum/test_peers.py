@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.inputs import Response
 from controller_core.quorum.messages import FailedResponse, Leadership, RequestBody, VoteRequest, VoteResponse
-from controller_core.quorum.positions import Position
 from controller_core.quorum.ready import Outgoing
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.rules import Destination
+from controller_core.quorum.voters import ReplicaKey
 from controller_core.shell.quorum.peers import Peers
 from controller_core.shell.quorum.process import METADATA_TOPIC
 from controller_core.shell.quorum.wire_responses import encode_response

@@ -12,11 +12,11 @@ from typing import Never
 
 import pytest
 
+from controller_core.quorum.batches import Position
 from controller_core.quorum.inputs import SnapshotCreated
 from controller_core.quorum.messages import FetchRequest
-from controller_core.quorum.positions import Position
-from controller_core.quorum.replicas import ReplicaKey
 from controller_core.quorum.retention import Retention
+from controller_core.quorum.voters import ReplicaKey
 from controller_core.shell.quorum.apis import SERVED
 from controller_core.shell.quorum.directories import StartError
 from controller_core.shell.quorum.metadata_log import MetadataLog

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.quorum.batches import KRaftVersionRecord, VotersRecord, control_batch
-from controller_core.quorum.positions import Position
+from controller_core.quorum.batches import KRaftVersionRecord, Position, VotersRecord, control_batch
 from controller_core.quorum.ready import Appended
 from controller_core.quorum.voters import VoterSet
 from controller_core.shell.quorum.metadata_log import MetadataLog

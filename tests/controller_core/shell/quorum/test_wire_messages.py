@@ -12,6 +12,7 @@ from controller_core.quorum.batches import (
     Batch,
     KRaftVersionRecord,
     LeaderChangeRecord,
+    Position,
     VotersRecord,
     control_batch,
 )
@@ -26,9 +27,7 @@ from controller_core.quorum.messages import (
     VoteRequest,
     VoteResponse,
 )
-from controller_core.quorum.positions import Position
-from controller_core.quorum.replicas import NO_NODE, Endpoint, ReplicaKey
-from controller_core.quorum.voters import VersionRange, Voter, VoterSet
+from controller_core.quorum.voters import NO_NODE, Endpoint, ReplicaKey, VersionRange, Voter, VoterSet
 from controller_core.shell.quorum.wire_batches import data_payload, decode_log, encode_log, snapshot_voters
 from controller_core.shell.quorum.wire_requests import (
     API_OF,

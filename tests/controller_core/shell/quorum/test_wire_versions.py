@@ -9,9 +9,9 @@ from uuid import UUID
 import pytest
 
 from controller_core.quorum import messages
+from controller_core.quorum.batches import Position
 from controller_core.quorum.messages import Leadership, RequestBody, ResponseBody
-from controller_core.quorum.positions import Position
-from controller_core.quorum.replicas import Endpoint, ReplicaKey
+from controller_core.quorum.voters import Endpoint, ReplicaKey
 from controller_core.shell.quorum.wire_requests import API_OF, LogTopic, encode_request
 from controller_core.shell.quorum.wire_responses import encode_response
 from kafka_wire import codec

@@ -9,7 +9,7 @@ from controller_core.metadata.delegation_tokens import TokenSettings, token_hmac
 from controller_core.metadata.feature_changes import QuorumFeatures
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.kraft.admin.security_table import SERVED, SecurityParts, security_handlers
-from controller_core.shell.kraft.image_acls import ImageAcls
+from controller_core.shell.kraft.security import ImageAcls
 from kafka_metadata.metadata_versions import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION
 from kafka_node.authorization.acl import Operation, ResourceType
 from kafka_node.authorization.guard import EVERYTHING, Ask
