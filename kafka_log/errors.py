@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 
 class LogError(Exception):

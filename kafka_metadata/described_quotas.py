@@ -5,8 +5,7 @@ from enum import IntEnum
 
 from kafka_metadata.image import MetadataImage, QuotaEntity
 from kafka_node.outcomes import error_fields
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 ENTITY_TYPES = ("user", "client-id", "ip")
 

@@ -27,8 +27,7 @@ from kafka_metadata.records import (
     RegisterControllerRecord,
     SupportedFeature,
 )
-from kafka_wire import schema, unknown_tags
-from kafka_wire.codec import Body
+from kafka_wire import Body, schema, unknown_tags
 from kafka_wire.failures import CodecError
 from kafka_wire.records import METADATA_FRAME_VERSION
 from kafka_wire.schema import LATEST

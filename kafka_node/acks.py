@@ -5,7 +5,7 @@ The body is read up to that field only. Pure.
 
 import struct
 
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.codec import CodecError, RequestHeader
 from kafka_wire.varints import read_uvarint
 

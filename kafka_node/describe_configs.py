@@ -34,8 +34,7 @@ from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.logger_levels import logger_levels
 from kafka_node.outcomes import error_fields
 from kafka_node.topic_names import illegal_name_reason
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 CLUSTER_DEFAULT = ""
 """Name of the resource with the defaults of all brokers."""

@@ -9,11 +9,9 @@ from kafka_node import versions
 from kafka_node.authorization.refusal import refusal, refuses_at_top
 from kafka_node.context import RequestContext
 from kafka_node.versions import VersionRange
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError, RequestHeader
+from kafka_wire import ApiKey, Body, ErrorCode, Failure, codec
+from kafka_wire.codec import CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response, framed
-from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.net.server import CloseConnection, Peer
 
 log = logging.getLogger(__name__)

@@ -11,8 +11,7 @@ from types import MappingProxyType
 from kafka_node.configs.alterations import AlterOperation
 from kafka_node.configs.resource_types import NODE_ID, ConfigResourceType
 from kafka_node.outcomes import error_fields
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 log = logging.getLogger(__name__)
 

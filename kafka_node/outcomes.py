@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from kafka_node.topic_names import illegal_name_reason, is_internal
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 NO_TOPIC_ID = UUID(int=0)
 """Value of a missing topic id: the topic was created before topic ids existed, or no topic is identified."""

@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kafka_node.outcomes import Outcome, error_fields
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 from kafka_wire.sasl import scram_keys
 
 Config = Mapping[str, str]

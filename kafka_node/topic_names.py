@@ -7,7 +7,7 @@ AdminZkClient.validateTopicCreate.
 import re
 from collections.abc import Iterable
 
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 from kafka_wire.java_hash import java_length
 
 MAX_NAME_LENGTH = 249

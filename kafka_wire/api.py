@@ -1,7 +1,11 @@
-"""Kafka's API keys. A test compares them with the schema tables."""
+"""Kafka's API keys, and the bodies of requests and responses as values. A test compares the keys with the schema tables."""
 
 from enum import IntEnum
 from functools import cache
+from typing import Any
+
+Body = dict[str, Any]
+"""Fields of a message by their names in snake case (`codec`)."""
 
 
 class ApiKey(IntEnum):

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from kafka_wire import compiler, schema
-from kafka_wire.api import ApiKey
+from kafka_wire.api import ApiKey, Body
 from kafka_wire.failures import CodecError
 from kafka_wire.varints import read_uvarint
 
@@ -31,8 +31,6 @@ __all__ = [
     "response_header",
     "versions",
 ]
-
-Body = dict[str, Any]
 
 _REQUEST_PREFIX = struct.Struct(">hhi")
 _CORRELATION_ID = struct.Struct(">i")

@@ -6,10 +6,9 @@ A large response is never held as Python objects as a whole. slices.py splits th
 import struct
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from kafka_wire import codec, schema
-from kafka_wire.api import ApiKey
+from kafka_wire.api import ApiKey, Body
 from kafka_wire.compiler import Encoder, encoder_of
 from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.failures import CodecError
@@ -17,8 +16,6 @@ from kafka_wire.schema import Field
 from kafka_wire.varints import read_uvarint, write_uvarint
 
 _COUNT = struct.Struct(">i")
-
-Body = dict[str, Any]
 
 
 class JoinedResponse:

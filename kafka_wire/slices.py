@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from kafka_wire import schema
+from kafka_wire.api import Body
 from kafka_wire.compiler import DECODE_FAILURES, compiled
 from kafka_wire.failures import CodecError, TooManyElements
 from kafka_wire.plain_decoder import fresh_default, least_bytes
@@ -38,7 +39,6 @@ STEP_ELEMENTS = 32
 
 _COUNT = struct.Struct(">i")
 
-Body = dict[str, Any]
 Weigh = Callable[[Any], int]
 Reader = Callable[[bytes, int, int], tuple[list[Any], int]]
 

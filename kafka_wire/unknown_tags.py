@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from kafka_wire import compiler, plain_decoder, schema
-from kafka_wire.codec import Body
+from kafka_wire.api import Body
 from kafka_wire.failures import CodecError
 from kafka_wire.runtime import encode_tags
 from kafka_wire.schema import Field, Message

@@ -7,9 +7,7 @@ reads the controller's address from the bootstrap server and sends the request t
 import asyncio
 import sys
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import NodeSettings, RequestFailed, UnsupportedVersion
 from kafka_wire.net.cluster import ClusterClient, NoController, parse_bootstrap
 from kafka_wire.net.connection import body_decoder

@@ -14,9 +14,7 @@ from balance_analytics.model.samples import UNKNOWN, Ints, Longs
 from balance_analytics.sampling.missing_data import DataKind, MissingData, Reason, reason_of, reason_of_failure
 from balance_analytics.sampling.sample_builder import SampleBuilder
 from balance_analytics.sampling.settings import MAX_DECODED_BYTES
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import Node, RequestFailed
 from kafka_wire.net.cluster import REQUEST_ATTEMPTS, ClusterClient
 from kafka_wire.net.connection import body_decoder

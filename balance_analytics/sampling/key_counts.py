@@ -20,10 +20,8 @@ from balance_analytics.sampling.missing_data import MissingData
 from balance_analytics.sampling.sample_builder import SampleBuilder, builder_of
 from balance_analytics.sampling.sampler import unix_ms
 from balance_analytics.study.key_skew import KeySketch
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.compression import UnsupportedCompression
-from kafka_wire.errors import ErrorCode
 from kafka_wire.failures import WireError
 from kafka_wire.net.client import Node, RequestFailed
 from kafka_wire.net.cluster import REQUEST_ATTEMPTS, ClusterClient

@@ -7,9 +7,8 @@ import numpy as np
 
 from balance_analytics.sampling.missing_data import DataKind, MissingData, Reason, reason_of, reason_of_failure
 from balance_analytics.sampling.sample_builder import SampleBuilder
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.columns.log_dirs import LogDirColumns, decode_log_dirs
-from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node, RequestFailed
 from kafka_wire.net.cluster import REQUEST_ATTEMPTS
 from kafka_wire.net.connection import plain

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.net.client import MalformedResponse, RequestFailed, RequestTimedOut, UnsupportedVersion
 from kafka_wire.net.cluster import MetadataRefused, NoMetadata
 

@@ -11,9 +11,8 @@ import numpy as np
 from balance_analytics.model.samples import Longs
 from balance_analytics.sampling.missing_data import DataKind, MissingData, Reason, reason_of, reason_of_failure
 from balance_analytics.sampling.sample_builder import SampleBuilder
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.columns.offsets import EARLIEST, LATEST, OffsetColumns, decode_list_offsets, encode_list_offsets
-from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Node, RequestFailed
 from kafka_wire.net.cluster import REQUEST_ATTEMPTS
 from kafka_wire.net.connection import plain

@@ -10,8 +10,8 @@ import numpy as np
 
 from balance_analytics.model.samples import NO_BROKER, UNKNOWN, Ints, Longs, PartitionRows, Samples
 from balance_analytics.sampling.missing_data import DataKind, MissingData, reason_of
+from kafka_wire import ErrorCode
 from kafka_wire.columns.metadata_decoder import MetadataColumns
-from kafka_wire.errors import ErrorCode
 
 
 @dataclass(slots=True, eq=False)

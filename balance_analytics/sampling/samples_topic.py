@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 from balance_analytics.model.sample_rows import SAMPLES_TOPIC
 from balance_analytics.sampling.settings import MAX_DECODED_BYTES
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import RequestFailed
 from kafka_wire.net.cluster import ClusterClient
 from kafka_wire.net.connection import body_decoder

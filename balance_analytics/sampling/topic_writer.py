@@ -15,9 +15,8 @@ from balance_analytics.sampling.partitioner import partition_of
 from balance_analytics.sampling.samples_topic import SamplesTopic, SamplesTopicError
 from balance_analytics.sampling.settings import MAX_DECODED_BYTES
 from balance_analytics.sampling.sink import WriteFailed, Written
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.compression import Compression
-from kafka_wire.errors import ErrorCode
 from kafka_wire.failures import WireError
 from kafka_wire.net.client import RequestFailed
 from kafka_wire.net.cluster import REQUEST_ATTEMPTS, ClusterClient

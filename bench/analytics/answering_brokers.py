@@ -5,8 +5,7 @@ first time, and from memory when it is repeated. The brokers have the API versio
 """
 
 from balance_analytics.model.sample_rows import SAMPLES_TOPIC
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 from kafka_wire.net.server import Peer, Server, serve
 from lab.processes.loop_thread import LoopThread
 

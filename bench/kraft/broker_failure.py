@@ -20,8 +20,7 @@ from bench.kraft.controllers import Kind, poll
 from bench.kraft.stage import BROKERS, Stage, stage
 from bench.logs import stamps
 from controller_core.model import events, quorum_events
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.net.client import Node
 from tests.controller_core.shell.kraft.memory_quorum import SharedLog
 

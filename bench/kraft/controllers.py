@@ -9,9 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 from bench.broker_load import cpu_seconds
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import ConnectionFailed, Node
 from lab.peers.quorum import HOST, Quorum, QuorumNode, quorum
 from lab.processes.waiting import wait_until

@@ -17,9 +17,7 @@ from bench.kraft.controllers import PATIENCE_S, Kind, cold_start_s, controllers,
 from bench.kraft.metadata import BROKERS, REPLICAS, SNAPSHOT, broker_epoch, topic_name, write_metadata
 from bench.quorum.election import SETTINGS as TIMEOUTS
 from bench.quorum.election import percentile_99
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import ConnectionFailed, Node
 from lab.peers.quorum import HOST, Quorum
 from lab.processes.folder import lab_folder

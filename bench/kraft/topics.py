@@ -15,8 +15,7 @@ from functools import partial
 from bench.harness import Effort, Row, duration, promised
 from bench.kraft.controllers import Kind, poll
 from bench.kraft.stage import Stage, stage
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.net.client import Node
 
 NAME = "kraft-topics"

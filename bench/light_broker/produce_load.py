@@ -9,9 +9,7 @@ import os
 import time
 from collections.abc import Iterator
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode, codec
 from kafka_wire.records import Record, encode_batch
 
 VERSION = 9

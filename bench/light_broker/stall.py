@@ -21,8 +21,7 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 
 from bench.broker_load import create_topic
 from bench.harness import Effort, Row, limited, side_of
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 from lab.frames import receive_frame, send_frame
 from lab.peers.light_broker import LightBroker, light_broker
 from lab.processes.waiting import wait_until

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from bench.broker_load import create_topic, delete_topic, produce, produce_one
 from bench.harness import Better, Effort, Row, duration, limited, promised, side_of
 from bench.light_broker.data_path import BATCHES, OURS, PEERS, Broker, light_and_kafka
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 from lab.frames import receive_frame, send_frame
 from lab.peers.cluster import kafka_cluster
 from lab.peers.kafka import KafkaBroker

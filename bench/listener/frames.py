@@ -3,8 +3,7 @@
 import struct
 from collections.abc import Iterator, Sequence
 
-from kafka_wire import schema
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, schema
 from kafka_wire.compiler import bounded_decoder
 from kafka_wire.failures import CodecError
 from kafka_wire.plain_encoder import FIXED_FORMATS

@@ -15,8 +15,7 @@ from typing import Any
 from bench.listener import frames
 from bench.listener.load import FrontProcess, send_only
 from bench.listener.server import ADMITTED, OPEN, REFUSED
-from kafka_wire import codec, schema
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec, schema
 from kafka_wire.failures import CodecError
 from kafka_wire.schema import Field
 

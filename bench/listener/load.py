@@ -14,8 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from bench.listener.server import OPEN, PASSWORD, USER
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 120.0

@@ -15,8 +15,7 @@ from bench.listener.load import Figures, FrontProcess
 from bench.listener.server import ADMITTED, OPEN, REFUSED
 from controller_core.shell.front.request_limits import AUTHORIZATION_UNITS, MIB, SLICED, own_bytes, own_units
 from controller_core.zookeeper_mode.apis import SERVED
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 
 NAME = "stall"
 ABOUT = "the event loop's longest stall, and memory, under requests of 2, 8 and 100 MiB of every API"

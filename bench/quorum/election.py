@@ -17,8 +17,7 @@ from signal import SIGTERM
 
 from bench.harness import Effort, Row, duration, limited, promised
 from bench.quorum.election_log import round_after
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.net.client import ConnectionFailed, Node
 from lab.peers.quorum import HOST, Quorum, QuorumNode, quorum
 from lab.processes.waiting import wait_until

@@ -11,9 +11,7 @@ import asyncio
 import sys
 import uuid
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import Node
 from kafka_wire.records import batch_headers
 from lab.peers.quorum import HOST, RAFT_SERVER_CLUSTER, RAFT_SERVER_TOPIC_ID

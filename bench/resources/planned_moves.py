@@ -21,7 +21,7 @@ from bench.zookeeper_mode.layout import QUIET
 from kafka_operator.decide.plans.plan_document import Document, write_document
 from kafka_operator.decide.plans.plan_packing import packed_document
 from kafka_operator.resources.reassignment import Assignment, Partition
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.net.connection import Connection
 from lab.peers.kafka import CLIENT
 from lab.peers.steward import StewardOperator

@@ -24,10 +24,7 @@ from bench.zookeeper_mode.large_layout import (
     topic_name,
     topics_of,
 )
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.partition_states import decode_partition_state
 from lab.peers.kafka import INTERNAL

@@ -6,8 +6,7 @@ A real broker names every partition in its response, which the controller has to
 
 import struct
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 from kafka_wire.varints import read_uvarint, write_uvarint
 
 VERSION = 7

@@ -24,8 +24,7 @@ from bench.zookeeper_mode.large_layout import (
     states,
     topics_of,
 )
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 from kafka_zookeeper import paths
 from lab.peers.kafka import INTERNAL
 from lab.peers.steward import StewardController

@@ -19,7 +19,7 @@ from bench.zookeeper_mode.large_layout import (
     states,
     topics_of,
 )
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.net.connection import Connection
 from kafka_zookeeper import paths
 from lab.peers.kafka import INTERNAL

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from kazoo.client import KazooClient
 
 from bench.zookeeper_mode.leader_and_isr_frames import partitions_in, taken
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 from kafka_wire.net.server import Peer, Server, serve
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.brokers import BrokerRegistration, Endpoint, encode_broker

@@ -26,7 +26,7 @@ from controller_core.model.decision import Decision
 from controller_core.model.ids import NO_EPOCH
 from controller_core.rules import partition_change
 from controller_core.rules.complete_change import Target, complete_change, electing
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 
 @dataclass(frozen=True, slots=True)

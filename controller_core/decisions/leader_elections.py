@@ -45,7 +45,7 @@ from controller_core.rules import election_columns
 from controller_core.rules.complete_change import Electing, complete_change, current_target
 from controller_core.rules.election import Election, ElectionReason, elect_offline, elect_preferred, no_leader
 from controller_core.rules.partition_change import NewState, change_leaders, change_states
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 FAILURES: Mapping[ElectionReason, Failure] = {
     ElectionReason.ELECTION_NOT_NEEDED: Failure(

@@ -14,7 +14,7 @@ import numpy as np
 from controller_core.model import Cluster, Move, MoveStage, Replicas, TopicPartition, events
 from controller_core.model.columns import unpad
 from controller_core.model.move import current_replicas, plan_move, without
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 Results = Mapping[TopicPartition, Failure | None]
 """Why each move is refused; None: it is valid, or there is nothing to do."""

@@ -34,7 +34,7 @@ from controller_core.rules.placement import PlacementError, place_added, place_r
 from controller_core.rules.striped_placement import StripedBroker, place_striped
 from kafka_node.configs.topic_configs import topic_config_error
 from kafka_node.topic_names import topic_name_error
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 """Total number of partitions that one request may add. It is the limit of Kafka's KRaft controller (KIP-599 limits only rates), and

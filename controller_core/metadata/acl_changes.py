@@ -13,7 +13,7 @@ from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from kafka_metadata.security_records import acl_binding, acl_record
 from kafka_node.authorization.acl import Binding, BindingFilter, Operation, PatternType, Permission, ResourceType
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 UNKNOWN_PATTERN_FILTER = Failure(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
 UNKNOWN_ENTRY_FILTER = Failure(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.")

@@ -26,8 +26,7 @@ from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.configs.topic_configs import topic_config_error
 from kafka_node.outcomes import Outcome
 from kafka_node.topic_names import illegal_name_reason
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 CORDONED = "cordoned.log.dirs"
 

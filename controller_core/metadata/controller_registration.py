@@ -4,7 +4,7 @@ from controller_core.metadata.record_decision import RecordDecision
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_versions import CONTROLLERS_SINCE, MINIMUM_VERSION, version_name
 from kafka_metadata.records import RegisterControllerRecord
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 
 def register_controller(image: MetadataImage, record: RegisterControllerRecord) -> RecordDecision:

@@ -13,7 +13,7 @@ from controller_core.metadata.record_decision import RecordDecision
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_versions import TOKENS_SINCE
 from kafka_metadata.records import DelegationTokenRecord, RemoveDelegationTokenRecord
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 MAX_EXPIRED = 1_000
 """Expired tokens that one sweep removes (MAX_RECORDS_PER_EXPIRATION)."""

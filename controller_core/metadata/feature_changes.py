@@ -20,7 +20,7 @@ from kafka_metadata.metadata_versions import (
     has_other_records,
 )
 from kafka_metadata.records import ConfigRecord, FeatureLevelRecord, MetadataRecord, ResourceType, SupportedFeature
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 Levels = tuple[int, int]
 """Lowest and highest level of a feature that a node supports."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from kafka_log.format.control_records import MAX_BATCH_BYTES, RECORD_OVERHEAD_BYTES, in_batches
 from kafka_metadata.record_codec import encode_record
 from kafka_metadata.records import MetadataRecord, RegisterBrokerRecord
+from kafka_wire import ErrorCode, Failure
 from kafka_wire.columns.record_encoder import RecordColumns, encode_columns, encode_records
-from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.records import HEADER_BYTES, encode_batch_of, encode_values
 
 MAX_RECORDS = 10_000

@@ -13,7 +13,7 @@ from kafka_metadata.image import MetadataImage, quota_entity
 from kafka_metadata.records import ClientQuotaRecord, QuotaEntityPart
 from kafka_node.configs.config_rules import WHOLE_BITS, ConfigType
 from kafka_node.outcomes import Outcome
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 
 @dataclass(frozen=True, slots=True)

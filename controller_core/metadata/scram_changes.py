@@ -11,8 +11,7 @@ from kafka_metadata.records import MetadataRecord, RemoveUserScramCredentialReco
 from kafka_metadata.security_records import scram_config_of, scram_record
 from kafka_node.outcomes import Outcome
 from kafka_node.scram_requests import MECHANISM_OF, Config, altered, altered_users, refused
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 from kafka_wire.sasl.scram_keys import decode_credential
 
 SCRAM_UNSUPPORTED = Failure(ErrorCode.UNSUPPORTED_VERSION, "The current metadata.version does not support SCRAM")

@@ -10,7 +10,7 @@ from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Move, Replicas
 from controller_core.model.origin import Origin
 from controller_core.model.settings import BrokerDefault, TopicDeletion
-from kafka_wire.errors import Failure
+from kafka_wire import Failure
 
 
 @dataclass(frozen=True, slots=True)

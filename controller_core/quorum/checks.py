@@ -3,7 +3,7 @@
 from controller_core.quorum.node import Node
 from controller_core.quorum.states import Leader
 from controller_core.quorum.voters import ReplicaKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 
 def wrong_cluster(node: Node, cluster_id: str | None) -> bool:

@@ -16,7 +16,7 @@ from controller_core.quorum.ready import Draft, Reply
 from controller_core.quorum.rules import RESPONSE_BYTES_MAX, observer_pause_ms
 from controller_core.quorum.states import NEVER, DelayedFetch, Leader
 from controller_core.quorum.voters import ReplicaKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 
 def fetch_response(draft: Draft, listener: str, fetched: Position, max_bytes: int) -> FetchResponse:

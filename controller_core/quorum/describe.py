@@ -12,7 +12,7 @@ from controller_core.quorum.messages import (
 from controller_core.quorum.progress import Progress
 from controller_core.quorum.ready import Draft
 from controller_core.quorum.states import Leader
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 
 def answer(draft: Draft, request: Request) -> None:

@@ -17,7 +17,7 @@ from controller_core.quorum.states import (
     Unattached,
 )
 from controller_core.quorum.voters import ReplicaKey, endpoint_of
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 _DRAW_BOUND = 1 << 32
 """Larger than any number of slots of the exponential backoff."""

@@ -17,7 +17,7 @@ from controller_core.quorum.ready import Draft
 from controller_core.quorum.rules import Destination, Rules
 from controller_core.quorum.states import NEVER, Follower
 from controller_core.quorum.voters import STATIC_VOTERS
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 _DONE_OR_LATER = {NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.DUPLICATE_VOTER, ErrorCode.VOTER_NOT_FOUND}
 """The voter set is as it should be, or the leader cannot change it now: try again after the usual time."""

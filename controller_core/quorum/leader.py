@@ -19,7 +19,7 @@ from controller_core.quorum.rules import REPLICAS_MAX
 from controller_core.quorum.states import Leader
 from controller_core.quorum.voter_history import BOOTSTRAP_OFFSET
 from controller_core.quorum.voters import STATIC_VOTERS, ReplicaKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 
 def start_of_epoch(draft: Draft, granting: tuple[int, ...]) -> Batch:

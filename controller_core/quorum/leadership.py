@@ -17,7 +17,7 @@ from controller_core.quorum.ready import Draft
 from controller_core.quorum.rules import successor_backoff_ms
 from controller_core.quorum.states import Follower, Resigned
 from controller_core.quorum.voters import NO_NODE, Endpoints
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 _NEW_LEADER_ERRORS = {ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER}
 

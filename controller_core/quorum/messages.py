@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from controller_core.quorum.batches import Batch, Position
 from controller_core.quorum.voters import NO_NODE, Endpoint, Endpoints, ReplicaKey, VersionRange
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 NONE = ErrorCode.NONE
 

@@ -4,7 +4,7 @@ from controller_core.quorum.changed import changed
 from controller_core.quorum.messages import AddRaftVoterResponse, RemoveRaftVoterResponse
 from controller_core.quorum.ready import Draft, Reply
 from controller_core.quorum.states import NEVER, AddingVoter, Leader, RemovingVoter
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 Change = AddingVoter | RemovingVoter
 

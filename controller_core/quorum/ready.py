@@ -20,7 +20,7 @@ from controller_core.quorum.messages import RequestBody, ResponseBody
 from controller_core.quorum.node import Node, StoredElection
 from controller_core.quorum.rules import Destination
 from controller_core.quorum.states import NEVER, State
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 _MASK = (1 << 64) - 1
 _STEP = 0x9E3779B97F4A7C15

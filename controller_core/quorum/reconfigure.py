@@ -18,7 +18,7 @@ from controller_core.quorum.ready import Draft
 from controller_core.quorum.rules import Destination
 from controller_core.quorum.states import AddingVoter, Leader, RemovingVoter
 from controller_core.quorum.voters import STATIC_VOTERS, Endpoint, ReplicaKey, Voter, VoterSet, endpoint_of
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 
 def add_voter(draft: Draft, request: Request, body: AddRaftVoterRequest) -> None:

@@ -9,7 +9,7 @@ from controller_core.quorum.messages import NONE, FetchSnapshotRequest, FetchSna
 from controller_core.quorum.ready import Committed, Draft, SnapshotChunk
 from controller_core.quorum.rules import RESPONSE_BYTES_MAX
 from controller_core.quorum.states import Follower, SnapshotFetch
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 
 def answer_fetch(draft: Draft, request: Request, body: FetchSnapshotRequest) -> None:

@@ -55,7 +55,7 @@ from controller_core.quorum.messages import (
 from controller_core.quorum.node import Node
 from controller_core.quorum.ready import Draft, LeaderChanged, Ready, Stopped
 from controller_core.quorum.states import NEVER, Candidate, Follower, Leader, Prospective, Resigned, Unattached
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 POLLS_MAX = 8
 """Transitions that one step may take: a lone voter is Resigned, Unattached, Prospective, Candidate and Leader; more is a defect."""

@@ -11,7 +11,7 @@ from controller_core.quorum.messages import NONE, UpdateRaftVoterRequest, Update
 from controller_core.quorum.ready import Draft, Reply, UpgradeResult
 from controller_core.quorum.states import Leader
 from controller_core.quorum.voters import STATIC_VOTERS, Voter, VoterSet, endpoint_of
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 
 def update_voter(draft: Draft, request: Request, body: UpdateRaftVoterRequest) -> None:

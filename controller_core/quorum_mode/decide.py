@@ -13,7 +13,7 @@ from controller_core.model.settings import MIN_ISR
 from controller_core.quorum_mode import directories, heartbeats, leaving, moves, registration
 from controller_core.rules.complete_change import complete_change, current_target, electing
 from kafka_metadata.records import ResourceType
-from kafka_wire.errors import Failure
+from kafka_wire import Failure
 
 
 def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decision[dict[str, Failure | None]]:

@@ -16,7 +16,7 @@ from controller_core.model.columns import keep_ids
 from controller_core.model.decision import Decision
 from controller_core.model.quorum_events import AssignReplicasToDirs
 from controller_core.rules.complete_change import Electing, Target, complete_change
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 Assigned = Mapping[TopicPartition, Failure | None]
 

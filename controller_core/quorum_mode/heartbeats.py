@@ -32,7 +32,7 @@ from controller_core.model.quorum_events import (
     ReportDirectories,
 )
 from controller_core.quorum_mode.leaving import leave_further, leave_partitions, return_to_partitions
-from kafka_wire.errors import Failure
+from kafka_wire import Failure
 
 
 class BrokerState(Enum):

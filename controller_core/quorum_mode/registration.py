@@ -23,7 +23,7 @@ from controller_core.model.quorum_events import RegisterBroker
 from controller_core.quorum_mode.leaving import leave_further, leave_partitions
 from kafka_metadata.directory_ids import is_reserved, sorted_directories
 from kafka_metadata.metadata_versions import KRAFT_VERSION, METADATA_VERSION
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 
 @dataclass(frozen=True, slots=True)

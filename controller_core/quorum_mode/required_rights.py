@@ -6,7 +6,7 @@ Requests that are judged by their content (tokens for another principal) have no
 from kafka_node.authorization.acl import Operation
 from kafka_node.authorization.needs import Row, on_cluster
 from kafka_node.authorization.table import OPEN, WHOLE_REQUESTS, Table
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 
 _BETWEEN_NODES: Row = (on_cluster(Operation.CLUSTER_ACTION),)
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from controller_core.model.quota import DEFAULT, EntityName, QuotaChange, QuotaEntity, QuotaEntityType
 from kafka_node.configs.config_rules import WHOLE_BITS, ConfigType, java_double_string, parse, parse_double, trim
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 Config = Mapping[str, str]
 

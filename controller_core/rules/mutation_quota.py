@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller_core.model.quota import DEFAULT, MutationAllowance, QuotaEntity
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 QUOTA = "controller_mutation_rate"
 BURST_S = 11.0

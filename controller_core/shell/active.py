@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from controller_core.model import Cluster, Endpoint, events
-from kafka_wire.errors import Failure
+from kafka_wire import Failure
 
 
 class TermEndedError(Exception):

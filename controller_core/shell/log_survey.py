@@ -18,10 +18,8 @@ from controller_core.shell.metrics import Metrics
 from controller_core.zookeeper_mode.apis import CALLED
 from controller_core.zookeeper_mode.stray_logs import LogKind, classify_log
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, ErrorCode, codec
 from kafka_wire.columns.log_dirs import LogDirColumns, decode_log_dirs
-from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Backoff, ConnectionFailed, Node, NodeSettings, UnsupportedVersion
 from kafka_wire.net.negotiation import api_versions_request, choose_version
 

@@ -10,7 +10,7 @@ from itertools import islice
 
 from controller_core.model import NO_LEADER, Cluster, TopicPartition, changes, quorum_changes, zookeeper_changes
 from controller_core.model.columns import unpad
-from kafka_wire.errors import Failure
+from kafka_wire import Failure
 
 log = logging.getLogger("steward.state_change")
 

@@ -26,7 +26,7 @@ from controller_core.rules.features import FeatureUpdate
 from controller_core.shell.pace import Pace
 from kafka_node.authorization.acl import Pattern
 from kafka_node.authorization.acls import Acls, Entries
-from kafka_wire.errors import Failure
+from kafka_wire import Failure
 
 
 class StoreError(Exception):

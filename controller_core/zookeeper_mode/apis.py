@@ -1,6 +1,6 @@
 """APIs of the controller in ZooKeeper mode: those that it serves, and those that it calls on brokers."""
 
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.schema import Versions
 
 SERVED: dict[ApiKey, Versions] = {

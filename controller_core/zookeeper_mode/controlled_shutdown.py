@@ -23,7 +23,7 @@ from controller_core.model import (
 )
 from controller_core.model.decision import Decision, SendStopReplica, decision
 from controller_core.rules import election, election_columns, partition_change
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 
 @dataclass(frozen=True, slots=True)

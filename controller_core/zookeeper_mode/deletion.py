@@ -44,7 +44,7 @@ from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH
 from controller_core.model.move import without
 from controller_core.model.settings import TopicDeletion
 from controller_core.zookeeper_mode.stray_logs import deleted_stale_logs
-from kafka_wire.errors import Failure
+from kafka_wire import Failure
 
 
 def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decision[dict[str, Failure | None]]:

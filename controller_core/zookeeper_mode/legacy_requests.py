@@ -33,7 +33,7 @@ from controller_core.model import (
 )
 from controller_core.model.decision import Decision, decision
 from controller_core.zookeeper_mode.moves import decide_alter_reassignments
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 
 def decide_reassignment_requests_read(

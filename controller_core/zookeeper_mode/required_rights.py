@@ -11,9 +11,7 @@ from kafka_node.authorization.acl import Operation as Op
 from kafka_node.authorization.acl import ResourceType as Of
 from kafka_node.authorization.needs import Either, Need, Never, On, OnAll, OnName, Row, on_cluster
 from kafka_node.authorization.table import NEWER, OPEN, WHOLE_REQUESTS, Table
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 
 SCREENED: Row = ()
 """Each topic is authorized separately: see `shell.admin.topic_authorization`."""

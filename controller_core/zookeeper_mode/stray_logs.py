@@ -21,7 +21,7 @@ from controller_core.model import Cluster, TopicPartition, changes, events, zook
 from controller_core.model.decision import Decision, Send, SendStopReplica, decision
 from controller_core.model.ids import EPOCH_DURING_DELETE
 from controller_core.rules.partition_change import raise_epochs
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 STALE_LOG = ErrorCode.INCONSISTENT_TOPIC_ID.name
 """The error of a broker that has a log of another topic of that name."""

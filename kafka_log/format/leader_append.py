@@ -16,6 +16,7 @@ from kafka_log.format.batches import CHECKED_FROM, Batch
 from kafka_log.format.producer_batches import ProducerBatch, read_producer_batches
 from kafka_log.format.producers import Origin
 from kafka_log.format.record_walk import BadRecordError, WalkedRecords, walk_records
+from kafka_wire import ErrorCode
 from kafka_wire.compression import (
     MAX_UNPACKED_BYTES,
     Compression,
@@ -24,7 +25,6 @@ from kafka_wire.compression import (
     is_supported,
     unpack,
 )
-from kafka_wire.errors import ErrorCode
 from kafka_wire.failures import WireError
 from kafka_wire.records import (
     HEADER_BYTES,

@@ -17,7 +17,7 @@ from kafka_log.format.producer_batches import (
     EndMarker,
     ProducerBatch,
 )
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.records import NO_TIMESTAMP
 
 BATCHES_KEPT = 5

@@ -10,8 +10,7 @@ from typing import Protocol, TypeVar
 from kafka_node.authorization import acl
 from kafka_node.authorization.acls import Acls
 from kafka_node.outcomes import Outcome, error_fields
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 from kafka_wire.net.server import CloseConnection
 
 _E = TypeVar("_E", acl.ResourceType, acl.PatternType, acl.Operation, acl.Permission)

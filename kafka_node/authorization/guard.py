@@ -20,9 +20,7 @@ from kafka_node.authorization.needs import CODES, Either, Need, Never, On, OnAll
 from kafka_node.authorization.refusal import refusal
 from kafka_node.authorization.table import Table, needs_of
 from kafka_node.context import RequestContext
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ApiKey, Body, ErrorCode, Failure
 from kafka_wire.net.server import CloseConnection
 
 log = logging.getLogger(__name__)

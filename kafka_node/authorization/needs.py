@@ -6,8 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 
 CODES = {
     ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,

@@ -10,10 +10,7 @@ from functools import cache
 from typing import Any
 
 from kafka_node.scram_requests import altered_users
-from kafka_wire import schema
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import Failure
+from kafka_wire import ApiKey, Body, Failure, schema
 from kafka_wire.net.server import CloseConnection
 from kafka_wire.schema import Field
 

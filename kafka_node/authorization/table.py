@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from kafka_node.authorization.acl import Operation as Op
 from kafka_node.authorization.acl import ResourceType as Of
 from kafka_node.authorization.needs import Either, Need, Never, On, OnAny, Row, on_cluster
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 
 Table = Mapping[ApiKey, Row]
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 
 from kafka_node.outcomes import duplicates
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 Configs = Mapping[str, str]
 

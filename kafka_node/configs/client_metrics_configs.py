@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from kafka_node.configs.config_rules import InvalidValue, trim
 from kafka_node.configs.resource_config_table import CLIENT_METRICS_CONFIGS
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 INTERVAL_MS, MATCH = "interval.ms", "match"
 

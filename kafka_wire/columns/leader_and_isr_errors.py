@@ -9,8 +9,7 @@ import struct
 from uuid import UUID
 
 from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire.api import ApiKey, Body
 from kafka_wire.columns import reading
 from kafka_wire.columns.reading import HEADER_BYTES, UnsupportedLayout
 

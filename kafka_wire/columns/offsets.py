@@ -12,8 +12,7 @@ from functools import cache
 import numpy as np
 
 from kafka_wire import codec, schema
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire.api import ApiKey, Body
 from kafka_wire.columns import reading
 from kafka_wire.columns.reading import IntColumn, LongColumn, UnsupportedLayout
 from kafka_wire.failures import CodecError

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_wire import codec, schema
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire.api import ApiKey, Body
 from kafka_wire.failures import CodecError
 from kafka_wire.plain_encoder import MAX_STRING_BYTES
 from kafka_wire.varints import read_uvarint

@@ -4,8 +4,7 @@ The bytes are the codec's. Requests are decoded by the codec: a hand-written dec
 """
 
 from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire.api import ApiKey, Body
 from kafka_wire.encoded_body import Response
 from kafka_wire.failures import CodecError
 from kafka_wire.file_slice import FileResponse, Piece

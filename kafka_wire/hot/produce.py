@@ -8,8 +8,8 @@ import struct
 from collections.abc import Sequence
 
 from kafka_wire import codec, compiler, schema
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, RequestHeader
+from kafka_wire.api import ApiKey, Body
+from kafka_wire.codec import RequestHeader
 from kafka_wire.failures import TooManyElements
 from kafka_wire.plain_encoder import MAX_STRING_BYTES
 from kafka_wire.runtime import Malformed, skip_tags, to_uuid

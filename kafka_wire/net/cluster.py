@@ -11,8 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire.api import ApiKey, Body
 from kafka_wire.columns.metadata_decoder import MetadataColumns, decode_metadata
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.backoff import Backoff

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Self, TypeVar
 
 from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError
+from kafka_wire.api import ApiKey, Body
+from kafka_wire.codec import CodecError
 from kafka_wire.errors import ErrorCode
 from kafka_wire.failures import WireError
 from kafka_wire.frames import MAX_FRAME_BYTES

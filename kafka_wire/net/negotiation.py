@@ -10,8 +10,7 @@ from functools import cache
 from importlib import metadata
 
 from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire.api import ApiKey, Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.failures import UnsupportedVersion
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from secrets import SystemRandom
 from typing import TypeVar
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire.api import ApiKey, Body
 from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net.backoff import KAFKA_BACKOFF, Backoff
 from kafka_wire.net.connection import (

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from secrets import SystemRandom
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire.api import ApiKey, Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.failures import ConnectionFailed
 from kafka_wire.sasl.oauthbearer import OAUTHBEARER, start_oauthbearer_client

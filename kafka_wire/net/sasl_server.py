@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError, RequestHeader
+from kafka_wire.api import ApiKey, Body
+from kafka_wire.codec import CodecError, RequestHeader
 from kafka_wire.encoded_body import Response
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.failures import CloseConnection, MalformedRequest

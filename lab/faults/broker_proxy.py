@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.codec import RequestHeader, decode_request, decode_response, peek_header
 from lab.frames import SIZE, receive_frame, send_frame
 from lab.processes.ports import free_port, release_port

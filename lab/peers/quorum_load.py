@@ -20,7 +20,7 @@ from controller_core.shell.quorum.endpoints import parse_uuid
 from controller_core.shell.quorum.process import NodeOptions, QuorumProcess
 from controller_core.shell.quorum.settings_file import read_settings_file
 from controller_core.shell.quorum.wire_requests import LogTopic
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 REPORT_INTERVAL_S = 5.0
 """TestRaftServer's."""

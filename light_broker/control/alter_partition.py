@@ -1,7 +1,6 @@
 """AlterPartition as a leader sends it, versions 0 to 3, and its answer. Source: DefaultAlterPartitionManager of Kafka."""
 
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from light_broker.control.port import ControlPlaneError, IsrAnswer, IsrProposal
 from light_broker.core.metadata_view import PartitionView
 

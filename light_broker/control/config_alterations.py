@@ -13,8 +13,7 @@ from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.outcomes import duplicates
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 from light_broker.core.metadata_view import CLUSTER_DEFAULT
 
 REPEATED = Failure(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once in the request.")

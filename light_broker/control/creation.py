@@ -1,7 +1,7 @@
 """Automatic creation of topics: the request of a broker with its own defaults."""
 
 from kafka_node.configs.layered_settings import Settings
-from kafka_wire.codec import Body
+from kafka_wire import Body
 
 CREATION_WAIT_S = 5.0
 """Time for which automatic creation waits until the metadata has the topic. After it, clients ask again."""

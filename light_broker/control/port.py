@@ -15,9 +15,7 @@ from uuid import UUID
 from kafka_node.authorization.acls import Acls
 from kafka_node.context import RequestContext
 from kafka_node.versions import VersionRange
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.sasl.scram_keys import ScramCredential
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.metadata_view import MetadataView, PartitionView

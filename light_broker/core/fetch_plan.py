@@ -6,7 +6,7 @@ so that each client gets on; a later one gives nothing if its first batch exceed
 
 from dataclasses import dataclass
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.replica_requests import FetchParams, ReadLimit, ReadResult
 
 

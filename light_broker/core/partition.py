@@ -10,7 +10,7 @@ join: a consumer reads only below it, and a producer with acks=all is answered o
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.follower_progress import FollowerProgress
 from light_broker.core.isr import (
     AfterAnswer,

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from kafka_log.format.epochs import EpochStart, LeaderEpochs
 from kafka_node.configs.layered_settings import Settings
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.metadata_view import NO_EPOCH
 from light_broker.core.replica_requests import NO_OFFSET
 from light_broker.core.truncation import truncation_after

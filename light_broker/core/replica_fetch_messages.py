@@ -9,8 +9,7 @@ from uuid import UUID
 
 from kafka_log.format.epochs import EpochStart
 from kafka_node.outcomes import NO_TOPIC_ID
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.offset_search import SpecialTimestamp
 from light_broker.core.replica_fetch import FetchAnswer, FollowerLog, ReplicaFetchSettings

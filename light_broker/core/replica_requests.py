@@ -11,7 +11,7 @@ from uuid import UUID
 
 from kafka_log.format.epochs import EpochStart
 from kafka_log.format.transaction_index import AbortedTransaction
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.records import NO_TIMESTAMP
 from light_broker.core.metadata_view import NO_EPOCH
 

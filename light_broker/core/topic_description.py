@@ -3,8 +3,7 @@
 Source: KRaftMetadataCache.getPartitionMetadata and getTopicMetadataForDescribeTopicResponse.
 """
 
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from light_broker.core.metadata_view import NO_LEADER, MetadataView, PartitionView, TopicView
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from kafka_log.files.text_files import read_meta_properties
 from kafka_log.format.text_files import META_PROPERTIES_VERSION
 from kafka_node.authorization.table import Table
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.net.client import NodeSettings
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.kraft.options import KRaftOptions

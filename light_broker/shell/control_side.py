@@ -7,7 +7,7 @@ from kafka_node.authorization.acls import Acls
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.listener_limits import DynamicLimits
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.sasl.scram_keys import ScramCredential
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.groups.offsets_topic import OFFSETS_TOPIC

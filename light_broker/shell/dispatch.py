@@ -20,11 +20,9 @@ from kafka_node.dispatch import (
     unsupported_version,
 )
 from kafka_node.versions import BrokerVersions, VersionRange
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError, RequestHeader
+from kafka_wire import ApiKey, Body, Failure, codec
+from kafka_wire.codec import CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response
-from kafka_wire.errors import Failure
 from kafka_wire.net.peer import Frame
 from kafka_wire.net.server import CloseConnection, MalformedRequest, Peer
 from light_broker.control.port import ControlPlaneError

@@ -25,8 +25,7 @@ from kafka_node.network_metrics import NetworkMetrics
 from kafka_node.security.endpoints import Endpoint
 from kafka_node.security.listeners import demands_of_listener
 from kafka_node.security.renewal import Renewal
-from kafka_wire import schema
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, schema
 from kafka_wire.net.request_channel import RequestChannel
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
 from kafka_wire.net.server import Buffers, Server, ServerLimits, serve

@@ -5,8 +5,7 @@ The control plane creates them, with the broker's own rights. Source: AutoTopicC
 
 from collections.abc import Iterable
 
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from light_broker.control.port import ControlPlaneError
 from light_broker.shell.broker import Broker
 

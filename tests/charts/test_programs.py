@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from kafka_wire.net.client import ConnectionFailed
 from lab.peers.authority import Authority
 from lab.peers.cluster import KafkaCluster

@@ -9,8 +9,7 @@ from typing import Any
 
 from confluent_kafka.admin import NewTopic
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from kafka_wire.net.client import Connection
 from lab.peers.cluster import kafka_cluster
 from lab.peers.kafka import INTERNAL

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.soaking.invariants import Wanted, once_quiet
 from bench.soaking.snapshot import Snapshot, take
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.net.client import Connection, ConnectionFailed, RequestTimedOut
 from lab.checks.controller_history import Judge
 from lab.checks.zookeeper_history import read_history

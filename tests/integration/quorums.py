@@ -7,8 +7,7 @@ from typing import TypeVar
 from controller_core.shell.quorum.apis import SERVED
 from controller_core.shell.quorum.process import METADATA_TOPIC
 from kafka_log.format.names import BOOTSTRAP_SNAPSHOT, LOG_SUFFIX, snapshot_name
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 from kafka_wire.net.connection import Connection
 from kafka_wire.net.negotiation import VersionRange
 from lab.peers.kafka_tools import kafka_4_features, kafka_dump_log, kafka_metadata_quorum

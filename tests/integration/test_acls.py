@@ -5,9 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 import pytest
 
 from kafka_node.authorization.acl import Operation, PatternType, Permission, ResourceType
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import Connection
 from lab.peers.cluster import KafkaCluster
 from lab.peers.cluster import kafka_cluster as start_kafka_cluster

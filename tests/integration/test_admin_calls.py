@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from lab.peers import kafka_tools
 from lab.peers.cluster import KafkaCluster
 from lab.peers.cluster import kafka_cluster as start_kafka_cluster

@@ -8,8 +8,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from controller_core.shell.admin.responses import MAX_SILENCE_MS
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from lab.peers import kafka_tools
 from lab.processes.waiting import wait_until
 from tests.integration.clusters import call

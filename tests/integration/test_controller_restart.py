@@ -5,8 +5,7 @@ import asyncio
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.net.failures import ConnectionFailed
 from lab.processes.waiting import wait_until
 from tests.integration.clusters import call

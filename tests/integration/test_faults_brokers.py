@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from lab.checks.traffic import Traffic
 from lab.faults.broker_proxy import BrokerProxy, ControllerRequest
 from lab.processes.waiting import wait_until

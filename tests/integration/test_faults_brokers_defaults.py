@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from lab.peers.kafka_tools import run_tool
 from lab.processes.waiting import wait_until
 from tests.integration.clusters import call, create_on

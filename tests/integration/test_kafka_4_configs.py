@@ -10,8 +10,7 @@ import pytest
 
 from kafka_log.files.properties_file import read_properties_file
 from kafka_node import logger_levels
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from kafka_wire.net.connection import Connection
 from lab.peers.kafka_tools import run_tool_of_kafka_4
 from lab.peers.kraft import CONTROLLER, KraftNode

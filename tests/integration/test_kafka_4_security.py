@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafka_node.authorization.settings import STANDARD_AUTHORIZER
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from kafka_wire.net.client import Node, NodeSettings, SaslCredentials
 from lab.peers.java_process import write_properties
 from lab.peers.kafka_tools import run_tool_of_kafka_4

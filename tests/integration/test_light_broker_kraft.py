@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from lab.peers.light_broker import KRaftLightBroker
 from lab.peers.live_brokers import alive
 from lab.peers.steward import steward_command, steward_environment

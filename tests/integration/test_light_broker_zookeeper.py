@@ -13,8 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from kafka_log.files.text_files import read_meta_properties
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from lab.faults.zookeeper_sessions import end_session
 from lab.peers.cluster import KafkaCluster, kafka_cluster
 from lab.peers.kafka import CLIENT, INTERNAL, SESSION_TIMEOUT_MS

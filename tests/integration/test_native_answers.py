@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from lab.peers import kafka_tools
 from lab.peers.cluster import KafkaCluster, kafka_cluster
 from lab.peers.live_brokers import alive

@@ -18,7 +18,7 @@ from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.producers import Origin
 from kafka_log.format.retention import RetentionSettings
 from kafka_log.format.roll import max_segment_ms
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.kafka_log.judge import EXPIRATION_MS, NOW_MS
 from tests.kafka_log.producer_cases import described
 

@@ -16,8 +16,8 @@ from kafka_log.format.batches import read_batches
 from kafka_log.format.leader_append import AppendSettings, LeaderBatch, leader_batch
 from kafka_log.format.producer_batches import read_producer_batches
 from kafka_log.format.producers import Origin
+from kafka_wire import ErrorCode
 from kafka_wire.compression import Compression, pack
-from kafka_wire.errors import ErrorCode
 from kafka_wire.records import HEADER_BYTES, Record, batch_headers, decode_batches, encode_batch
 from tests.kafka_log.batches import fast_folder
 from tests.kafka_log.judge import NOW_MS, PartitionJudge

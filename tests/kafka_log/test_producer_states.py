@@ -17,7 +17,7 @@ from kafka_log.format.producer_snapshot import decode_producers, encode_producer
 from kafka_log.format.producer_states import ProducerStates
 from kafka_log.format.producers import BATCHES_KEPT, Origin, ProducerEntry
 from kafka_log.format.transaction_index import AbortedTransaction, encode_transaction
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.kafka_log.batches import batch, fast_folder
 from tests.kafka_log.judge import EXPIRATION_MS, NOW_MS, PartitionJudge
 from tests.kafka_log.producer_cases import DATA, MARKERS, data, described, leader_step, marker

@@ -6,8 +6,7 @@ from kafka_metadata.described_quotas import MatchType, describe_client_quotas
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import ClientQuotaRecord, QuotaEntityPart
 from kafka_metadata.replay import replay
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 
 ENTITIES: dict[str, tuple[tuple[str, str | None], ...]] = {
     "alice": (("user", "alice"),),

@@ -21,8 +21,7 @@ from kafka_metadata.record_codec import decode_record
 from kafka_metadata.records import MetadataRecord
 from kafka_metadata.replay import replay
 from kafka_metadata.snapshot import snapshot_records, snapshot_values
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.net.node import Node
 from kafka_wire.records import RecordBatch, decode_batches
 from lab.peers.kraft import KraftNode, kraft_cluster

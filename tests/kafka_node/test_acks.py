@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_node.acks import has_response
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 from kafka_wire.codec import CodecError
 
 _, _HIGHEST = codec.versions("ProduceRequest")

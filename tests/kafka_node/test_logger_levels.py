@@ -10,8 +10,7 @@ import pytest
 
 from kafka_node.configs.alterations import AlterOperation
 from kafka_node.logger_levels import LEVELS, ROOT, alter_logger_levels, logger_levels
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 NODE_ID = 101
 VALID = "Valid log levels are DEBUG, ERROR, FATAL, INFO, TRACE, WARN"

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_node.topic_names import MAX_NAME_LENGTH, collisions, is_internal, topic_name_error
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 
 @pytest.mark.parametrize("name", ["t", "Topic-1", "a.b", "a_b", "...", "-", "a" * MAX_NAME_LENGTH])

@@ -14,9 +14,7 @@ from kafka_node.versions import (
     shared,
     unsupported_version_body,
 )
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode, codec
 
 _ranges = st.dictionaries(st.integers(0, 5), st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6)
 

@@ -7,9 +7,7 @@ from typing import Any
 
 from kafka_operator.admin.connection import MAX_VERSION, VERSIONS, Connection
 from kafka_operator.admin.requests import Request, metadata_request
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from kafka_wire.columns.metadata_decoder import MetadataColumns, decode_metadata
 from kafka_wire.net.client import ConnectionFailed, RequestFailed
 

@@ -3,9 +3,7 @@
 import json
 from importlib import resources
 
-from kafka_wire import schema
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode, schema
 
 
 def test_api_keys_are_those_of_the_tables() -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 from kafka_wire.failures import CodecError, TooManyElements
 from kafka_wire.joined_response import JoinedResponse
 from kafka_wire.slices import SLICE_ELEMENTS, slices

@@ -2,8 +2,7 @@
 
 import pytest
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 from kafka_wire.codec import CodecError, RequestHeader
 from tests.cases import case
 from tests.kafka_wire.bodies import UNLIMITED, versions_of

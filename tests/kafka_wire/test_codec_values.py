@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from kafka_wire import codec, compiler
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError
+from kafka_wire import ApiKey, Body, codec, compiler
+from kafka_wire.codec import CodecError
 
 LEADER_AND_ISR = ("LeaderAndIsrRequest", 7)
 

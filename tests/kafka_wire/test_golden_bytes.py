@@ -4,9 +4,7 @@ import uuid
 
 import pytest
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 
 TOPIC_ID = uuid.UUID(int=7)
 

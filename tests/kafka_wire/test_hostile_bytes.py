@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_wire import codec, compiler, plain_decoder, schema
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec, compiler, plain_decoder, schema
 from kafka_wire.codec import CodecError
 from tests.effort import examples
 from tests.kafka_wire.bodies import UNLIMITED, Body, for_bodies, messages_of_apis, versions_of

@@ -6,9 +6,7 @@ from uuid import UUID
 
 from kafka_node.context import RequestContext
 from kafka_node.versions import VersionRange
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import BrokerSide, ControlPlaneError, IsrAnswer, IsrProposal, ProducerIdBlock
 from light_broker.core.metadata_view import BrokerView, Endpoint, MetadataView, PartitionView, TopicView

@@ -10,8 +10,7 @@ from uuid import UUID
 
 from kafka_log.files.partition_settings import PartitionSettings
 from kafka_node.configs.layered_settings import Settings
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.net.client import Node, NodeSettings
 from kafka_wire.net.server import SaslServer, Server, serve
 from kafka_wire.topic_partition import TopicPartition

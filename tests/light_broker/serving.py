@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from kafka_wire.net.client import Node, NodeSettings
 from light_broker.shell.process import BrokerProcess, ProcessOptions
 from light_broker.shell.settings_reading import read_settings

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.net.client import Node, NodeSettings
 from lab.peers.kafka_tools import kafka_configs, kafka_topics, run_tool_of_kafka_4
 from lab.peers.kraft import KraftCluster

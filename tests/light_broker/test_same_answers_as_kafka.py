@@ -12,11 +12,8 @@ from typing import Any
 
 import pytest
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_wire.compression import Compression
-from kafka_wire.errors import ErrorCode
 from kafka_wire.records import Record, encode_batch
 from lab.frames import receive_frame, send_frame
 from lab.peers.kraft import KraftCluster

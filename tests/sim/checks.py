@@ -13,7 +13,7 @@ from controller_core.quorum.batches import BOOTSTRAP_SNAPSHOT, Batch
 from controller_core.quorum.node import Node
 from controller_core.quorum.states import Candidate, Leader, Prospective, Resigned
 from controller_core.quorum.voters import ReplicaKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.sim.disk import Chain, Entry, SnapshotFile
 
 if TYPE_CHECKING:

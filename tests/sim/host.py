@@ -33,7 +33,7 @@ from controller_core.quorum.rules import Settings
 from controller_core.quorum.start import start
 from controller_core.quorum.states import NEVER
 from controller_core.quorum.step import step, tick
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.sim.disk import Disk, DiskError, Entry, SnapshotFile
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from controller_core.quorum.rules import Settings
 from controller_core.quorum.states import Candidate, Leader, Prospective, State, Unattached, Votes
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import ReplicaKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.sim.disk import Damaged, Disk
 
 Plant = Callable[[pytest.MonkeyPatch], None]

@@ -4,9 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.node import NodeSettings
 from steward import unregister_command as module
 from steward.options.security import BrokerSecurityOptions

@@ -14,9 +14,7 @@ from pathlib import Path
 
 from kafka_node.security.brokers import UNPROTECTED, broker_security
 from kafka_node.security.settings import SecuritySettings, TlsFiles
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import ConnectionFailed, Node, NodeSettings, RequestFailed
 from kafka_wire.net.cluster import ClusterClient, parse_bootstrap
 from kafka_wire.net.connection import body_decoder

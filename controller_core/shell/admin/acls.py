@@ -23,9 +23,7 @@ from kafka_node.authorization.acl_requests import (
     describe_refused,
 )
 from kafka_node.context import RequestContext
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ApiKey, Body, ErrorCode, Failure
 
 NO_AUTHORIZER = Failure(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
 STORE_UNAVAILABLE = timed_out(

@@ -18,8 +18,7 @@ from controller_core.model import NO_EPOCH, Cluster, Replicas, TopicPartition, e
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.responses import error_fields
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 TOPIC_IDS_FROM = 2
 """First version of AlterPartition with topic ids and INELIGIBLE_REPLICA; earlier versions get OPERATION_NOT_ATTEMPTED instead."""

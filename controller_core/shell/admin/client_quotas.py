@@ -15,9 +15,7 @@ from controller_core.rules import client_quotas
 from controller_core.shell.admin.responses import Outcome, error_fields
 from controller_core.shell.front.handler import RequestHandler, store_backed_handler
 from controller_core.shell.store import Config, EntityConfigStore
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ApiKey, Body, ErrorCode, Failure
 
 MAX_LOOKUP_S = 5.0
 """Time limit for resolving a host name: the usual first timeout of a resolver."""

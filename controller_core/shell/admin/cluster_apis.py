@@ -23,8 +23,7 @@ from controller_core.shell.store import FeatureStore
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 BROKER_ENDPOINT = 1
 """Endpoint type of this process. Controllers of a KRaft quorum have another type (KIP-919)."""

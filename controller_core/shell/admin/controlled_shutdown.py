@@ -7,8 +7,7 @@ from controller_core.model.zookeeper_events import ControlledShutdown
 from controller_core.shell.active import ActiveController
 from controller_core.zookeeper_mode.controlled_shutdown import Remaining
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 
 async def controlled_shutdown(active: ActiveController, context: RequestContext, body: Body) -> Body:

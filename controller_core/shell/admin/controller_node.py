@@ -27,9 +27,7 @@ from kafka_node.configs.resource_types import NODE_ID, ConfigResourceType
 from kafka_node.context import RequestContext
 from kafka_node.logger_levels import alter_logger_levels, logger_levels
 from kafka_node.topic_names import topic_name_error
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ApiKey, Body, ErrorCode, Failure
 
 TRANSACTION_STATES = frozenset(
     {

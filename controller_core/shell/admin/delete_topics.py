@@ -17,8 +17,7 @@ from controller_core.shell.active import ActiveController
 from controller_core.shell.admin import responses
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 IDS_FROM = 6
 """First version in which topics may be identified by id."""

@@ -42,10 +42,8 @@ from controller_core.shell.admin.acls import AclService, acl_handlers
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from controller_core.shell.store import EntityConfigStore, FeatureStore
 from kafka_node.context import RequestContext
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, Failure
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.errors import Failure
 from kafka_wire.net.server import CloseConnection, never
 
 ANSWERED_BY_BROKERS = frozenset({ApiKey.METADATA, ApiKey.DESCRIBE_CLUSTER})

@@ -28,10 +28,9 @@ from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import failed_topic
 from kafka_node.topic_names import illegal_name_reason, is_internal
-from kafka_wire.codec import Body
+from kafka_wire import Body, ErrorCode, Failure
 from kafka_wire.columns.metadata_encoder import NOT_REQUESTED, TopicHead
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.errors import ErrorCode, Failure
 
 IDS_FROM = 12
 """First version in which topics may be identified by id; 10 and 11 have the field but do not support it (KAFKA-12701)."""

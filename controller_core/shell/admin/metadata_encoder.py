@@ -25,10 +25,9 @@ from controller_core.shell.admin.responses import NO_TOPIC_ID
 from controller_core.shell.pace import ClientPace
 from kafka_node.context import RequestContext
 from kafka_node.topic_names import is_internal
-from kafka_wire.codec import Body
+from kafka_wire import Body, ErrorCode
 from kafka_wire.columns import metadata_encoder
 from kafka_wire.encoded_body import ArrayPlace, EncodedBody
-from kafka_wire.errors import ErrorCode
 from kafka_wire.net.outflow import never
 
 log = logging.getLogger(__name__)

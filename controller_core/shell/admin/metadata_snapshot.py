@@ -15,8 +15,8 @@ from controller_core.model.columns import FREE, any_of, keep_ids, positions_of
 from controller_core.shell.admin.cluster_apis import reachable
 from controller_core.shell.pace import ClientPace
 from controller_core.zookeeper_mode.deletion import is_being_deleted
+from kafka_wire import ErrorCode
 from kafka_wire.columns.metadata_encoder import MetadataPartitions
-from kafka_wire.errors import ErrorCode
 
 LISTENER_ERROR_FROM = 6
 """First version with LISTENER_NOT_FOUND (KIP-226); earlier versions get LEADER_NOT_AVAILABLE."""

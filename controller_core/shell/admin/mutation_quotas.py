@@ -21,7 +21,7 @@ from controller_core.rules.mutation_quota import EXCEEDED, QUOTA, MutationLimit,
 from controller_core.shell.active import ActiveController
 from controller_core.shell.store import Config
 from kafka_node.context import RequestContext
-from kafka_wire.errors import Failure
+from kafka_wire import Failure
 
 log = logging.getLogger(__name__)
 

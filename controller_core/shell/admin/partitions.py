@@ -19,8 +19,7 @@ from controller_core.model import Cluster, Replicas, TopicPartition, events
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.responses import Outcome, by_topic, error_fields, wait_for_brokers
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 PREFERRED, UNCLEAN = 0, 1
 """ElectionType; version 0 lacks the field, whose default is PREFERRED."""

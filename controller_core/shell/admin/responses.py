@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from controller_core.model import Cluster, TopicPartition
 from controller_core.shell.active import ActiveController, Defaults
 from kafka_node.outcomes import NO_TOPIC_ID, Outcome, duplicates, error_fields
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 __all__ = [
     "LEADERLESS",

@@ -16,9 +16,7 @@ from controller_core.shell.admin.responses import NOT_CONTROLLER, Outcome, error
 from controller_core.shell.front.handler import RequestHandler, store_backed_handler
 from controller_core.shell.store import Config, EntityConfigStore
 from kafka_node.scram_requests import altered, altered_users, described_body, described_users, refused
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import Failure
+from kafka_wire import ApiKey, Body, Failure
 
 
 def scram_handlers(

@@ -29,10 +29,8 @@ from kafka_node.authorization.authorized_operations import SUPPORTED, authorized
 from kafka_node.authorization.guard import Ask, Guard
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import failed_topic
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, ErrorCode, Failure
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.net.server import CloseConnection
 
 REFUSED = Failure(ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED.message)

@@ -27,8 +27,7 @@ from controller_core.shell.random_topic_ids import draw_place, draw_topic_id
 from kafka_node.configs.config_rules import ConfigKey, InvalidValue, java_string
 from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 """The metadata log of a KRaft quorum."""

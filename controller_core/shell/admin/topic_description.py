@@ -26,8 +26,7 @@ from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import failed_topic, missing_topic
 from kafka_node.topic_names import is_internal
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 MAX_PARTITIONS_PER_PAGE = 2_000
 """Kafka's default (max.request.partition.size.limit): a response of about half a megabyte."""

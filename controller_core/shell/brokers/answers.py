@@ -14,9 +14,7 @@ from enum import Enum
 
 from controller_core.model import Cluster, TopicPartition, zookeeper_events
 from controller_core.shell.brokers.requests import StatesBody, stopped_partitions
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import Backoff
 
 HARMLESS = frozenset({ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH})

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from controller_core.shell.brokers.requests import StatesBody, decode_answer
 from controller_core.shell.pace import Pace
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError
+from kafka_wire import ApiKey, Body
+from kafka_wire.codec import CodecError
 from kafka_wire.net.client import Backoff, ConnectionFailed, Node, UnsupportedVersion
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,7 @@ from controller_core.shell.brokers.channel import Channel, Request
 from controller_core.shell.mode import Mode
 from controller_core.shell.pace import Pace
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from kafka_wire.net.client import Node, NodeSettings
 
 log = logging.getLogger(__name__)

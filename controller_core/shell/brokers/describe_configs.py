@@ -18,9 +18,8 @@ from controller_core.shell.startup_checks import POLICY_SETTINGS
 from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
 from kafka_node.configs.topic_defaults import broker_names, in_unit
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
+from kafka_wire.codec import CodecError
 from kafka_wire.net.client import ConnectionFailed, Node, NodeSettings, UnsupportedVersion
 
 TIMEOUT_MS = 5_000

@@ -21,9 +21,7 @@ from controller_core.model.ids import LEADER_DURING_DELETE, NO_BROKER, NO_EPOCH
 from controller_core.rules.election_columns import offline_flags
 from kafka_metadata.records import SECURITY_PROTOCOL_IDS
 from kafka_node.outcomes import NO_TOPIC_ID
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from kafka_wire.columns.leader_and_isr_errors import decode_errors
 from kafka_wire.columns.states import StateColumns, TopicStates, request_parts
 

@@ -13,11 +13,9 @@ import ipaddress
 from dataclasses import dataclass
 
 from controller_core.shell.front import request_limits
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError, RequestHeader
+from kafka_wire import ApiKey, Body, ErrorCode, codec
+from kafka_wire.codec import CodecError, RequestHeader
 from kafka_wire.encoded_body import PiecewiseResponse, Response
-from kafka_wire.errors import ErrorCode
 
 FORWARDABLE = frozenset(
     {

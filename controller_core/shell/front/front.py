@@ -23,11 +23,9 @@ from kafka_node.dispatch import (
 )
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_node.security.listeners import NOTHING, Demands
-from kafka_wire import codec, schema
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError, RequestHeader
+from kafka_wire import ApiKey, Body, ErrorCode, codec, schema
+from kafka_wire.codec import CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response
-from kafka_wire.errors import ErrorCode
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
 from kafka_wire.net.server import (
     Buffers,

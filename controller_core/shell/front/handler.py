@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
+from kafka_wire import Body
 from kafka_wire.encoded_body import EncodedBody
 
 

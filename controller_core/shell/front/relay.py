@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from controller_core.shell.front.route import BrokerEndpoint, LiveBrokers, Route
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_node.versions import NO_BROKER, BrokerVersions, read_versions, shared
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.codec import RequestHeader
-from kafka_wire.errors import ErrorCode
 from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net.client import Connection, ConnectionFailed, UnsupportedVersion
 from kafka_wire.net.negotiation import api_versions_request

@@ -25,9 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_wire import schema
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, schema
 from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net.sasl_server import MAX_RECEIVE_BYTES
 

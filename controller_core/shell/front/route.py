@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kafka_node.acks import has_response
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.codec import RequestHeader
 from kafka_wire.net.client import Connection, ConnectionFailed
 from kafka_wire.net.server import CloseConnection, Peer

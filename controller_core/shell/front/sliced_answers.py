@@ -17,9 +17,8 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from controller_core.shell.front.request_limits import SLICED, slice_path
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError, RequestHeader
+from kafka_wire import ApiKey, Body, codec
+from kafka_wire.codec import CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response, framed
 from kafka_wire.joined_response import JoinedResponse
 from kafka_wire.slices import slices

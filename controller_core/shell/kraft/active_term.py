@@ -35,8 +35,8 @@ from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_log import MARKERS, MetadataLog, apply_records
 from kafka_metadata.metadata_versions import METADATA_VERSION
 from kafka_metadata.records import MetadataRecord
+from kafka_wire import ErrorCode, Failure
 from kafka_wire.columns.record_encoder import RecordColumns
-from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.net.failures import CloseConnection
 
 log = logging.getLogger(__name__)

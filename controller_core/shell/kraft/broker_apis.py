@@ -21,10 +21,8 @@ from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.kraft.controller import KRaftController
 from kafka_metadata.records import SECURITY_PROTOCOL_IDS, EndPoint, RegisterControllerRecord, SupportedFeature
 from kafka_node.context import RequestContext
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, ErrorCode, Failure
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.schema import Versions
 
 _PROTOCOLS = {number: name for name, number in SECURITY_PROTOCOL_IDS.items()}

@@ -23,7 +23,7 @@ from kafka_metadata.failures import MetadataError
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_log import MetadataLog
 from kafka_metadata.records import MetadataRecord
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 log = logging.getLogger(__name__)
 

@@ -19,9 +19,8 @@ from controller_core.shell.kraft.features import SUPPORTED
 from controller_core.shell.quorum.driver import Driver
 from kafka_metadata.metadata_versions import CONTROLLERS_SINCE
 from kafka_metadata.records import SECURITY_PROTOCOL_IDS
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.codec import CodecError
-from kafka_wire.errors import ErrorCode
 from kafka_wire.net.failures import ConnectionFailed, UnsupportedVersion
 from kafka_wire.net.node import Node, NodeSettings
 

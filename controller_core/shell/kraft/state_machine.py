@@ -27,7 +27,7 @@ from kafka_metadata.record_codec import decode_record
 from kafka_metadata.records import MetadataRecord, ResourceType
 from kafka_node.describe_configs import CLUSTER_DEFAULT
 from kafka_node.versions import BrokerVersions
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.failures import WireError
 from kafka_wire.records import decode_batches
 from kafka_wire.schema import Versions

@@ -15,11 +15,8 @@ from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
 from kafka_node.versions import BrokerVersions
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.errors import ErrorCode
 from kafka_wire.net.failures import CloseConnection
 from kafka_wire.schema import Versions
 

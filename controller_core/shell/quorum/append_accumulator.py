@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 
 from controller_core.quorum.ready import AppendResult
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 BATCH_OVERHEAD = 61
 """Bytes of a batch's header."""

@@ -9,7 +9,7 @@ import binascii
 import re
 from collections.abc import Callable
 
-from kafka_wire.codec import Body
+from kafka_wire import Body
 from kafka_wire.sasl.scram_keys import MAX_ITERATIONS, MIN_ITERATIONS, SCRAM_MECHANISMS, make_credential
 
 

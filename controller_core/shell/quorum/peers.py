@@ -14,10 +14,8 @@ from controller_core.quorum.ready import Outgoing
 from controller_core.quorum.rules import Destination
 from controller_core.shell.quorum.wire_requests import API_OF, LogTopic, encode_request
 from controller_core.shell.quorum.wire_responses import decode_response
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
+from kafka_wire.codec import CodecError
 from kafka_wire.net.client import Backoff, ConnectionFailed, Node, NodeSettings, UnsupportedVersion
 from kafka_wire.net.negotiation import api_versions_request
 

@@ -15,7 +15,7 @@ from kafka_node.authorization.guard import Guard
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.security.credentials import CredentialSource
 from kafka_node.versions import BrokerVersions
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.net.node import NodeSettings
 from kafka_wire.schema import Versions
 

@@ -19,8 +19,7 @@ from controller_core.rules.features import UpgradeType
 from controller_core.shell.quorum.driver import Driver
 from kafka_metadata.metadata_versions import KRAFT_VERSION
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 from kafka_wire.net.failures import CloseConnection
 
 RESULTS_UNTIL = 1

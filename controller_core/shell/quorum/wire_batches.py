@@ -20,8 +20,7 @@ from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import NO_DIRECTORY, Endpoint, ReplicaKey, VersionRange, Voter, VoterSet
 from kafka_log.format import control_records
 from kafka_log.format.batches import BadBatchError, appendable_bytes, read_batches, with_offsets
-from kafka_wire import codec
-from kafka_wire.codec import Body
+from kafka_wire import Body, codec
 from kafka_wire.failures import WireError
 from kafka_wire.records import (
     ControlType,

@@ -24,8 +24,7 @@ from controller_core.quorum.messages import (
 )
 from controller_core.quorum.voters import NO_NODE, Endpoint, Endpoints, ReplicaKey, VersionRange
 from controller_core.shell.quorum.wire_batches import directory_or_none, directory_or_zero
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from kafka_wire.net.negotiation import api_versions_request
 
 PARTITION = 0

@@ -36,9 +36,7 @@ from controller_core.shell.quorum.wire_requests import (
     the_partition,
 )
 from kafka_metadata.metadata_versions import KRAFT_VERSION
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.failures import WireError
 
 _ENDPOINTS_FROM = {

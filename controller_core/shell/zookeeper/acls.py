@@ -24,7 +24,7 @@ from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS, Attempt, op
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
 from kafka_node.authorization import acl
 from kafka_node.authorization.acls import Acls, Entries
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 from kafka_zookeeper import formats, paths
 from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
 from kafka_zookeeper.writes import ANY_VERSION, Committed, Create, Delete, MultiResult, Refused, RefusedReason, SetData

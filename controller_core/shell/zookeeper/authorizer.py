@@ -12,7 +12,7 @@ from controller_core.shell.zookeeper.acls import ZooKeeperAcls
 from controller_core.zookeeper_mode.required_rights import NEEDS
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.guard import Guard
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_zookeeper.session import ZooKeeperSession
 
 

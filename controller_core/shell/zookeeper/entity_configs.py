@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from controller_core.model.quota import DEFAULT, EntityName, QuotaEntity, QuotaEntityType
 from controller_core.shell.store import Config, UpdateConfig
 from controller_core.shell.zookeeper.optimistic import Attempt, optimistic_update
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats import FormatError, configs
 from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession

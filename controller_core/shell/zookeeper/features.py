@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from controller_core.rules.features import FeatureUpdate, Levels, Supported, update_features
 from controller_core.shell.store import FeatureOutcomes
 from controller_core.shell.zookeeper.optimistic import Attempt, optimistic_update
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 from kafka_zookeeper import formats, paths
 from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
 from kafka_zookeeper.writes import Check, Committed, Create, MultiResult, Operation, Refused, SetData

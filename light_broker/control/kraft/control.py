@@ -26,9 +26,7 @@ from kafka_node.context import RequestContext
 from kafka_node.scram_requests import describe_users
 from kafka_node.security.settings import SecurityProtocol
 from kafka_node.versions import VersionRange
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ApiKey, Body, ErrorCode, Failure
 from kafka_wire.failures import WireError
 from kafka_wire.net.client import NodeSettings
 from kafka_wire.sasl.scram_keys import SCRAM_MECHANISMS

@@ -11,9 +11,8 @@ from dataclasses import replace
 
 from kafka_node.security.endpoints import Address
 from kafka_node.versions import VersionRange
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
+from kafka_wire.codec import CodecError
 from kafka_wire.net.client import Backoff, Node, NodeSettings, RequestFailed, UnsupportedVersion
 from kafka_wire.net.connection import BodyEncoder, body_decoder
 from light_broker.control.port import ControlPlaneError

@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from uuid import UUID
 
 from kafka_metadata.image import MetadataImage
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.kraft.roles import directory_of
 from light_broker.control.port import ControlPlaneError

@@ -6,10 +6,7 @@ Source: ForwardingManager, DefaultKafkaPrincipalBuilder of Kafka.
 import ipaddress
 
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from light_broker.control.port import ControlPlaneError
 
 VERSIONS = (0, 0)

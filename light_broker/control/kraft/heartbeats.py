@@ -10,8 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from light_broker.control.port import ControlPlaneError
 
 log = logging.getLogger(__name__)

@@ -15,9 +15,8 @@ from uuid import UUID
 
 from kafka_log.format.names import CLUSTER_METADATA_TOPIC
 from kafka_node.security.endpoints import Address
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
+from kafka_wire.codec import CodecError
 from kafka_wire.net.client import RequestFailed
 from kafka_wire.net.connection import body_decoder
 from light_broker.control.kraft.controllers import Controllers

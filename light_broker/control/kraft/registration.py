@@ -16,7 +16,7 @@ from kafka_metadata.metadata_versions import (
 from kafka_metadata.records import SECURITY_PROTOCOL_IDS
 from kafka_node.security.settings import SecurityProtocol
 from kafka_node.versions import VersionRange
-from kafka_wire.codec import Body
+from kafka_wire import Body
 from light_broker.core.metadata_view import NO_EPOCH, BrokerView
 
 FEATURES: Mapping[str, VersionRange] = {

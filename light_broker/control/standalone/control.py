@@ -25,9 +25,7 @@ from kafka_node.context import RequestContext
 from kafka_node.outcomes import Outcome, error_fields
 from kafka_node.scram_requests import altered, altered_users, describe_users, refused
 from kafka_node.versions import VersionRange
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ApiKey, Body, ErrorCode, Failure
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import BrokerSide, ControlPlaneError, IsrAnswer, IsrProposal, ProducerIdBlock
 from light_broker.control.standalone import one_node

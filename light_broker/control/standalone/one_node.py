@@ -4,8 +4,7 @@ They change nothing. Source: ReplicationControlManager, FeatureControlManager an
 """
 
 from kafka_node.outcomes import error_fields
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.standalone.state import State
 from light_broker.control.standalone.topics import refused_replicas

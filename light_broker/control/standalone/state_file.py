@@ -9,7 +9,7 @@ from kafka_log.errors import LogError, UnreadableFileError
 from kafka_log.files.durable import make_folder, replace_file
 from kafka_log.files.text_files import read_decoded
 from kafka_log.format.names import META_PROPERTIES
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.uuids import encode_uuid
 from light_broker.control.port import ControlPlaneError
 from light_broker.control.standalone.state import State, decode_state, encode_state

@@ -17,8 +17,7 @@ from kafka_node.configs.topic_configs import ConfigContext, topic_config_error
 from kafka_node.describe_configs import created_configs
 from kafka_node.outcomes import NO_TOPIC_ID, duplicates, error_fields
 from kafka_node.topic_names import topic_name_error
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 from light_broker.control.standalone.state import State, TopicState
 
 MAX_PARTITIONS_PER_REQUEST = 10_000

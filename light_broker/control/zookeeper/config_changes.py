@@ -12,8 +12,7 @@ from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.outcomes import error_fields
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 from kafka_zookeeper import formats, paths
 from kafka_zookeeper.formats import DEFAULT_ENTITY, EntityType, FormatError
 from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession

@@ -21,9 +21,7 @@ from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.context import RequestContext
 from kafka_node.security.settings import SecurityProtocol
 from kafka_node.versions import VersionRange
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import NodeSettings
 from kafka_wire.topic_partition import TopicPartition
 from kafka_zookeeper import formats, paths

@@ -10,9 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kafka_node.versions import VersionRange
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import Node, NodeSettings, RequestFailed
 from kafka_wire.net.connection import BodyEncoder, body_decoder
 from light_broker.control.alter_partition import alter_partition_body, check, isr_answer

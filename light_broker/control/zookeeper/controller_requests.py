@@ -13,9 +13,7 @@ from uuid import UUID
 
 from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_node.versions import VersionRange
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import BrokerSide
 from light_broker.control.zookeeper.state import partition_of, with_partitions, with_topic_ids, with_update

@@ -12,7 +12,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 
 from kafka_node.security.settings import SecurityProtocol
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_zookeeper import formats, paths
 from kafka_zookeeper.formats import BrokerRegistration, FormatError
 from kafka_zookeeper.formats import Endpoint as RegisteredEndpoint

@@ -6,7 +6,7 @@ Source: KafkaApis of Kafka 3.9.
 from kafka_node.authorization.acl import Operation
 from kafka_node.authorization.needs import on_cluster
 from kafka_node.authorization.table import Table
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 
 NEEDS: Table = {
     ApiKey.LEADER_AND_ISR: (on_cluster(Operation.CLUSTER_ACTION),),

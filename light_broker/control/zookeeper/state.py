@@ -11,7 +11,7 @@ from uuid import UUID
 from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_node.topic_names import is_internal
-from kafka_wire.codec import Body
+from kafka_wire import Body
 from light_broker.core.metadata_view import (
     NO_CONTROLLER,
     NO_EPOCH,

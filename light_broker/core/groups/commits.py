@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from kafka_node.outcomes import NO_TOPIC_ID
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.java_hash import java_length
 from light_broker.core.groups.membership import validate_member
 from light_broker.core.groups.offsets import CommittedOffsets

@@ -7,7 +7,7 @@ A decision reads no clock. Timers and appends are effects; their results come ba
 
 from dataclasses import dataclass, replace
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups.draft import Draft
 from light_broker.core.groups.effects import Answer, Effect, HeartbeatReceived, Joined, Left, Reply, Synced
 from light_broker.core.groups.events import (

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups import transitions
 from light_broker.core.groups.effects import Answer, Append, Effect, Joined, Noted, Reply, StartTimer, StopTimer, Synced
 from light_broker.core.groups.events import SessionExpired, Stored, Timer

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups.states import Member, Protocol
 
 UNKNOWN_MEMBER = ""

@@ -5,7 +5,7 @@ Source: GroupMetadataManager.classicGroupJoinToClassicGroup and the functions th
 
 from dataclasses import replace
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups.draft import Draft
 from light_broker.core.groups.effects import Joined, Synced
 from light_broker.core.groups.events import UNKNOWN_MEMBER, JoinGroup, SessionExpired, StaticMemberStored

@@ -1,6 +1,6 @@
 """LeaveGroup, and Heartbeat. Source: GroupMetadataManager (classicGroupLeaveToClassicGroup, classicGroupHeartbeatToClassicGroup)."""
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups.draft import Draft
 from light_broker.core.groups.effects import HeartbeatReceived, Left
 from light_broker.core.groups.events import UNKNOWN_MEMBER, Heartbeat, LeaveGroup, Leaver, SessionExpired

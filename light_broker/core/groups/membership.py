@@ -6,7 +6,7 @@ Source: ClassicGroup (supportsProtocols, selectProtocol, validateMember) and Gro
 from collections import Counter
 from collections.abc import Iterable
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups.states import (
     CompletingRebalance,
     Dead,

@@ -6,7 +6,7 @@ Source: GroupMetadataManager (prepareRebalance, completeClassicGroupJoin, expire
 from collections.abc import Collection
 from dataclasses import replace
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups.draft import Draft
 from light_broker.core.groups.effects import Joined, Synced
 from light_broker.core.groups.events import EmptyGenerationStored, JoinTimedOut, SessionExpired, SyncTimedOut

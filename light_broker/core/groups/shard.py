@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from kafka_node.outcomes import NO_TOPIC_ID
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups.commits import tombstones
 from light_broker.core.groups.decide import decide
 from light_broker.core.groups.effects import Effect

@@ -5,7 +5,7 @@ Source: GroupMetadataManager.classicGroupSyncToClassicGroup.
 
 from dataclasses import replace
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups.draft import Draft
 from light_broker.core.groups.effects import Synced
 from light_broker.core.groups.events import AssignmentStored, SyncGroup, SyncTimedOut

@@ -4,7 +4,7 @@ Source: KafkaApis.getCurrentLeader.
 """
 
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
+from kafka_wire import Body
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.shell.broker import Broker
 

@@ -2,8 +2,7 @@
 
 from kafka_node.authorization.acl import Operation, ResourceType
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.replica_requests import DeletedRecords
 from light_broker.shell.broker import Broker

@@ -4,8 +4,7 @@ Source: KafkaApis.handleDescribeCluster, AuthHelper.computeDescribeClusterRespon
 """
 
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from light_broker.core.metadata_view import BrokerView
 from light_broker.shell.broker import Broker
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.context import RequestContext
 from kafka_node.describe_configs import DescribedNode, describe
-from kafka_wire.codec import Body
+from kafka_wire import Body
 from light_broker.core.dynamic_settings import DYNAMIC_SETTINGS
 from light_broker.core.metadata_view import ConfigResource
 from light_broker.shell.broker import Broker

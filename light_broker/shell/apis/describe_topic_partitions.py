@@ -7,9 +7,7 @@ from kafka_node.authorization.acl import Operation, ResourceType
 from kafka_node.authorization.refusal import refusal
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import failed_topic, missing_topic
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ApiKey, Body, ErrorCode, Failure
 from light_broker.core.metadata_view import MetadataView, TopicView
 from light_broker.core.topic_description import described_partition
 from light_broker.shell.broker import Broker

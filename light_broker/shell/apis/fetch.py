@@ -8,8 +8,7 @@ from uuid import UUID
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import NO_TOPIC_ID
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.fetch_sessions import (
     NO_SESSION,

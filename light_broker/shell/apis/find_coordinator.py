@@ -5,8 +5,7 @@ Source: KafkaApis.handleFindCoordinatorRequest, getCoordinator.
 
 from kafka_node.authorization.acl import Operation, ResourceType
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from light_broker.core.groups.offsets_topic import OFFSETS_TOPIC
 from light_broker.core.metadata_view import Endpoint
 from light_broker.shell.broker import Broker

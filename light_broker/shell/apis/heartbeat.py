@@ -1,8 +1,7 @@
 """Heartbeat: a member is alive. Source: KafkaApis.handleHeartbeatRequest, GroupCoordinatorService.heartbeat."""
 
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from light_broker.core.groups.events import Heartbeat
 from light_broker.shell.broker import Broker
 from light_broker.shell.groups.coordinators import NotCoordinatorError

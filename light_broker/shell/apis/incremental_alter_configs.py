@@ -5,8 +5,7 @@ from functools import partial
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.context import RequestContext
 from kafka_node.logger_levels import alter_with_loggers
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from light_broker.shell.broker import Broker
 
 VERSIONS = (0, 1)

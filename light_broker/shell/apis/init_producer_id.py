@@ -7,9 +7,7 @@ UNSUPPORTED_VERSION ends one that does not, where COORDINATOR_NOT_AVAILABLE woul
 import logging
 
 from kafka_node.context import RequestContext
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from light_broker.control.port import ControlPlaneError
 from light_broker.shell.broker import Broker
 

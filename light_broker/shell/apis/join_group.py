@@ -7,8 +7,7 @@ import uuid
 
 from kafka_node.authorization.guard import java_host
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from light_broker.core.groups.effects import Joined
 from light_broker.core.groups.events import JoinGroup
 from light_broker.core.groups.states import Protocol

@@ -1,8 +1,7 @@
 """LeaveGroup: members leave; several at once from version 3. Source: KafkaApis.handleLeaveGroupRequest, LeaveGroupResponse."""
 
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from light_broker.core.groups.effects import Left
 from light_broker.core.groups.events import LeaveGroup, Leaver
 from light_broker.shell.broker import Broker

@@ -5,8 +5,7 @@ Version 0 lists resources for client metrics, of which this broker has none. Sou
 
 from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from light_broker.shell.broker import Broker
 
 VERSIONS = (0, 1)

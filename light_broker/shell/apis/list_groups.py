@@ -2,8 +2,7 @@
 
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from light_broker.core.groups.descriptions import CLASSIC, is_listed
 from light_broker.shell.broker import Broker
 

@@ -4,8 +4,7 @@ from collections import Counter
 
 from kafka_node.authorization.acl import Operation, ResourceType
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.offset_search import is_known_timestamp
 from light_broker.core.replica_requests import CONSUMER, DEBUGGING_CONSUMER, FoundOffset, IsolationLevel, ReadLimit

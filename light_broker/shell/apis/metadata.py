@@ -13,8 +13,7 @@ from kafka_node.authorization.guard import Ask
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import NO_TOPIC_ID, failed_topic, missing_topic
 from kafka_node.topic_names import illegal_name_reason
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from light_broker.core.metadata_view import NO_CONTROLLER, MetadataView
 from light_broker.core.topic_description import described_topic
 from light_broker.shell.broker import Broker

@@ -6,8 +6,7 @@ from kafka_node.authorization.acl import Operation, ResourceType
 from kafka_node.authorization.guard import Ask
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import NO_TOPIC_ID
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.groups.commits import OffsetCommit, PartitionCommit
 from light_broker.core.metadata_view import MetadataView

@@ -5,8 +5,7 @@ Source: KafkaApis.handleOffsetForLeaderEpochRequest.
 
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.replica_requests import EpochEnd
 from light_broker.shell.broker import Broker

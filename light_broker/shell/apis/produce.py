@@ -12,9 +12,8 @@ from uuid import UUID
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import NO_TOPIC_ID
-from kafka_wire.codec import Body
+from kafka_wire import Body, ErrorCode
 from kafka_wire.compression import Compression
-from kafka_wire.errors import ErrorCode
 from kafka_wire.net.failures import CloseConnection
 from kafka_wire.records import HEADER_BYTES, MAGIC
 from kafka_wire.topic_partition import TopicPartition

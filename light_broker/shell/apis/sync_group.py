@@ -1,8 +1,7 @@
 """SyncGroup: a member fetches its assignment, which the leader brings. Source: KafkaApis.handleSyncGroupRequest."""
 
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from light_broker.core.groups.effects import Synced
 from light_broker.core.groups.events import SyncGroup
 from light_broker.shell.broker import Broker

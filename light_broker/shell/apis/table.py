@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from kafka_node.context import RequestContext
 from kafka_node.versions import VersionRange
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, RequestHeader
+from kafka_wire import ApiKey, Body
+from kafka_wire.codec import RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response
 from kafka_wire.hot import fetch as hot_fetch
 from kafka_wire.hot import produce as hot_produce

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.groups.commits import (
     FetchedTopic,

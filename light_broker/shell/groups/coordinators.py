@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.failures import WireError
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.groups.offsets_topic import OFFSETS_TOPIC, partition_for

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections import Counter
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.records import NO_PRODUCER, ControlType, RecordBatch, control_type, decode_batches
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.groups.records import UnknownRecord, decode_record

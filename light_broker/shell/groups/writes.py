@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from kafka_log.format.producers import Origin
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.failures import WireError
 from kafka_wire.records import Record, encode_batch
 from kafka_wire.topic_partition import TopicPartition

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.replica_requests import AppendResult, DeletedRecords, FetchParams, FetchPartition
 

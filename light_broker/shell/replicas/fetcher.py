@@ -9,9 +9,8 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
+from kafka_wire.codec import CodecError
 from kafka_wire.net.client import Node, NodeSettings, RequestFailed
 from kafka_wire.net.connection import ViewDecoder, body_decoder
 from kafka_wire.topic_partition import TopicPartition

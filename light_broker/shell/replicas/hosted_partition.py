@@ -13,7 +13,7 @@ from kafka_log.files.partition_log import PartitionLog
 from kafka_log.format.epochs import EpochStart
 from kafka_log.format.producers import Origin
 from kafka_log.format.transaction_index import AbortedTransaction
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.fetch_plan import Budget, last_stable_offset, limit_offset
 from light_broker.core.follower_progress import FollowerProgress

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 from uuid import UUID
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.file_slice import DiskRunner
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.metadata_view import MetadataView

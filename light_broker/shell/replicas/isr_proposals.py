@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import ControlPlane, ControlPlaneError, IsrMember, IsrProposal
 from light_broker.core.isr import AfterAnswer, AlterPartitionAnswer, Pending

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping
 
 from kafka_log.format.producers import Origin
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.partition import low_watermark, replication_error
 from light_broker.core.replica_requests import ACKS_ALL, AppendResult, DeletedRecords

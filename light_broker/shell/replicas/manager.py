@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from kafka_node.outcomes import NO_TOPIC_ID
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import ControlPlane
 from light_broker.core.metadata_view import NO_EPOCH, NO_LEADER, MetadataView, PartitionView

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from kafka_log.files.partition_log import PartitionLog
 from kafka_log.format.batches import Batch
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.records import NO_TIMESTAMP, Record, decode_batches
 from light_broker.core.metadata_view import NO_EPOCH
 from light_broker.core.offset_search import SpecialTimestamp

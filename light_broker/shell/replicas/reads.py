@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sized
 
 from kafka_node.outcomes import NO_TOPIC_ID
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.failures import WireError
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.fetch_plan import Budget, answers_at_once

@@ -23,9 +23,7 @@ from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.decide.kafka.replica_dirs import BrokerReplicaDirs, DirectoryLogs, Targets
 from kafka_operator.decide.reassignments.reassignment_steps import AlterBroker
 from kafka_operator.resources.reassignment import Partition
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import RequestFailed
 from kafka_wire.net.cluster import for_each_broker
 

@@ -49,8 +49,7 @@ from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import PLAINTEXT, Security
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from kafka_wire.failures import WireError
 from kafka_wire.net.client import Backoff, NodeSettings, RequestFailed
 from kafka_wire.net.cluster import ClusterClient, NoMetadata, parse_bootstrap

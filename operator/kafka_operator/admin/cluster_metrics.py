@@ -25,7 +25,7 @@ from kafka_operator.decide.clusters.cluster_metrics import (
     software_version,
 )
 from kafka_operator.resources.cluster import Versions
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.columns.metadata_decoder import MetadataColumns
 from kafka_wire.net.client import RequestFailed
 from kafka_wire.net.negotiation import api_versions_request

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from kafka_operator.admin.requests import Request, codes_of_metadata, metadata_request
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from kafka_wire.columns.metadata_decoder import MetadataColumns, decode_metadata
 from kafka_wire.net.cluster import METADATA_VERSIONS, ClusterClient
 from kafka_wire.net.connection import BodyDecoder

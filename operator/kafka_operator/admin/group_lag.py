@@ -15,9 +15,7 @@ from kafka_operator.admin.connection import Connection
 from kafka_operator.admin.requests import Request, failure_of, topics_of
 from kafka_operator.decide.kafka.observed import NO_LEADER, Failure, KafkaTopic
 from kafka_operator.resources.reassignment import Partition
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 
 GROUP = 0
 """Key type of FindCoordinator (FindCoordinatorRequest.CoordinatorType)."""

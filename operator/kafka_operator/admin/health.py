@@ -12,7 +12,7 @@ from kafka_operator.admin.quorum import controller_of, query_quorum
 from kafka_operator.admin.requests import TOPIC, describe_configs_request
 from kafka_operator.decide.kafka.replica_health import PartitionReplicas, ReplicaHealth
 from kafka_operator.resources.reassignment import Partition
-from kafka_wire.codec import Body
+from kafka_wire import Body
 from kafka_wire.columns.metadata_decoder import MetadataColumns
 
 MIN_ISR = "min.insync.replicas"

@@ -12,9 +12,7 @@ from kafka_operator.admin.connection import Connection
 from kafka_operator.admin.requests import Request
 from kafka_operator.decide.clusters.cluster_metrics import METADATA_VERSION
 from kafka_operator.decide.kafka.observed import UNKNOWN_MS, ObservedQuorum, Quorum, QuorumNode, Unavailable
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import UnsupportedVersion
 from kafka_wire.net.cluster import NO_CONTROLLER
 from kafka_wire.net.negotiation import api_versions_request

@@ -13,9 +13,7 @@ from kafka_operator.decide.kafka.observed import ConfigValue, Failure, KafkaPart
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.cluster import metadata_body
 
 ELECTION_TYPES = {ElectionType.PREFERRED: 0, ElectionType.UNCLEAN: 1}

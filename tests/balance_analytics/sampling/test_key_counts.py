@@ -15,10 +15,8 @@ import pytest
 
 from balance_analytics.sampling import key_counts
 from balance_analytics.sampling.key_counts import KeysError, SampledKeys, key_name, sample_keys, write_sketches
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.compression import Compression
-from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import NodeSettings
 from kafka_wire.net.cluster import ClusterClient
 from kafka_wire.records import Record, encode_batch

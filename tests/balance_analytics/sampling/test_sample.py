@@ -15,10 +15,7 @@ from balance_analytics.model.samples import UNKNOWN, Samples
 from balance_analytics.sampling import committed_offsets, offsets
 from balance_analytics.sampling.missing_data import DataKind, Reason
 from balance_analytics.sampling.sample import TakenSample, take_sample
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_wire.net.client import NodeSettings, RequestFailed
 from kafka_wire.net.cluster import ClusterClient
 from tests.balance_analytics.sampling.simulated_brokers import PartitionState, SimulatedCluster, running, two_topics

@@ -24,9 +24,7 @@ from balance_analytics.sampling.partitioner import murmur2, partition_of
 from balance_analytics.sampling.samples_topic import SamplesTopic
 from balance_analytics.sampling.sink import WriteFailed
 from balance_analytics.sampling.topic_writer import TopicWriter
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import NodeSettings
 from kafka_wire.net.cluster import ClusterClient
 from kafka_wire.records import decode_batches

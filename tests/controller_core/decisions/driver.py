@@ -14,7 +14,7 @@ from controller_core.model import events, zookeeper_events
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Replicas
 from controller_core.model.settings import BrokerDefault, TopicDeletion
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 from tests.controller_core.decisions.fake_broker import FakeBroker
 from tests.controller_core.decisions.loop import CONTROLLER, CrashError, Loop, tp
 from tests.controller_core.decisions.messages import Message

@@ -24,8 +24,7 @@ from controller_core.shell.brokers.requests import stop_replica
 from controller_core.zookeeper_mode.decide import decide
 from controller_core.zookeeper_mode.propagation import apply_and_build_requests
 from controller_core.zookeeper_mode.znode_versions import versions_read
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from tests.controller_core.decisions.fake_broker import FakeBroker
 from tests.controller_core.decisions.messages import Addressed, LeaderAndIsr, Message, StopReplica, message_of
 from tests.controller_core.decisions.render import change_lines, message_line, reply_lines

@@ -16,7 +16,7 @@ from controller_core.quorum_mode.heartbeats import HeartbeatAnswer
 from controller_core.quorum_mode.registration import Registered, Unregistered
 from controller_core.zookeeper_mode.controlled_shutdown import Remaining
 from kafka_metadata.directory_ids import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
-from kafka_wire.errors import Failure
+from kafka_wire import Failure
 from tests.controller_core.decisions.messages import LeaderAndIsr, Message, SentState, UpdateMetadata
 
 VERBS = {

@@ -6,7 +6,7 @@ import pytest
 
 from controller_core.decisions.topics import MAX_PARTITIONS_PER_REQUEST
 from controller_core.model import events
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 from tests.controller_core.decisions.driver import Driver, State, cluster_with
 
 THREE = [1, 2, 3]

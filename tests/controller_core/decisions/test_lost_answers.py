@@ -9,7 +9,7 @@ import pytest
 from controller_core.decisions.broker_requests import PartitionAnswer, ProducerIdBlock
 from controller_core.model import events
 from controller_core.zookeeper_mode.controlled_shutdown import Remaining
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 
 

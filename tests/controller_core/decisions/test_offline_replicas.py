@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller_core.model import events, zookeeper_events
-from kafka_wire.errors import Failure
+from kafka_wire import Failure
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr, UpdateMetadata
 from tests.controller_core.decisions.render import name

@@ -4,7 +4,7 @@ import pytest
 
 from controller_core.decisions.broker_requests import BLOCK_SIZE, LAST_PRODUCER_ID, ProducerIdBlock
 from controller_core.model import events
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.decisions.driver import Driver, cluster_with
 from tests.controller_core.decisions.written import WrittenProducerIds
 

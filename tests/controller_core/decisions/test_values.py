@@ -7,7 +7,8 @@ from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import Scope
 from controller_core.zookeeper_mode.deletion import is_being_deleted
-from kafka_wire.errors import MAX_MESSAGE_CHARACTERS, ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
+from kafka_wire.errors import MAX_MESSAGE_CHARACTERS
 from tests.controller_core.decisions.driver import cluster_with
 from tests.twins.scope import overlap
 

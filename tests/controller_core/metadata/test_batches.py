@@ -10,7 +10,7 @@ import pytest
 from controller_core.metadata.payloads import MAX_BYTES, MAX_RECORDS, Payload, Write, payloads
 from kafka_metadata import records
 from kafka_metadata.record_codec import decode_record
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 from kafka_wire.records import decode_batches
 
 NO_OP = records.NoOpRecord()

@@ -20,8 +20,7 @@ from kafka_metadata.replay import replay
 from kafka_node.configs.alterations import AlterOperation
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.outcomes import Outcome
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 TOPIC, BROKER = ResourceType.TOPIC, ResourceType.BROKER
 IMAGE = replay(

@@ -18,7 +18,7 @@ from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_versions import METADATA_VERSION
 from kafka_metadata.records import DelegationTokenRecord, FeatureLevelRecord, RemoveDelegationTokenRecord
 from kafka_metadata.replay import replay
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 SETTINGS = TokenSettings("secret", max_lifetime_ms=1_000, expiry_time_ms=100)
 TOKEN = DelegationTokenRecord("User:alice", "User:alice", ("User:bob",), 5_000, 6_000, 5_100, "id")

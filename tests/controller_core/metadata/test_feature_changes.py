@@ -18,7 +18,7 @@ from kafka_metadata.records import (
     SupportedFeature,
 )
 from kafka_metadata.replay import replay
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 UPGRADE, SAFE, UNSAFE = UpgradeType.UPGRADE, UpgradeType.SAFE_DOWNGRADE, UpgradeType.UNSAFE_DOWNGRADE
 SUPPORTED = {METADATA_VERSION: (7, 30), ELR_VERSION: (0, 1), "transaction.version": (0, 2)}

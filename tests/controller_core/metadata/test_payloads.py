@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from controller_core.metadata.payloads import JOINED_RECORDS, MAX_RECORDS, Part, Payload, payloads
 from kafka_metadata.record_codec import encode_record
 from kafka_metadata.records import NoOpRecord
+from kafka_wire import ErrorCode, Failure
 from kafka_wire.columns.record_encoder import UUID as UUID_TYPE
 from kafka_wire.columns.record_encoder import RecordColumns, encode_columns
-from kafka_wire.errors import ErrorCode, Failure
 from kafka_wire.records import decode_batches
 
 NO_OP = encode_record(NoOpRecord(), 30)

@@ -7,7 +7,7 @@ from controller_core.model.quota import DEFAULT, QuotaChange, QuotaEntity
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import ClientQuotaRecord, QuotaEntityPart
 from kafka_metadata.replay import replay
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 ALICE = QuotaEntity(user="alice", client_id=DEFAULT)
 PARTS = (QuotaEntityPart("user", "alice"), QuotaEntityPart("client-id", None))

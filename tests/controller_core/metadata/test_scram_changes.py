@@ -9,7 +9,7 @@ from kafka_metadata.records import FeatureLevelRecord, RemoveUserScramCredential
 from kafka_metadata.replay import replay
 from kafka_metadata.security_records import scram_configs_of, scram_credentials_of, scram_record
 from kafka_node.scram_requests import MISSING_CREDENTIAL, TOO_FEW_ITERATIONS
-from kafka_wire.codec import Body
+from kafka_wire import Body
 from kafka_wire.sasl.scram_keys import SCRAM_SHA_256, SCRAM_SHA_512, make_credential
 
 CREDENTIAL = make_credential(SCRAM_SHA_256, b"salted", b"salt", 4096)

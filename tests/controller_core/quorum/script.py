@@ -19,7 +19,7 @@ from controller_core.quorum.inputs import Resign, Shutdown
 from controller_core.quorum.node import Node
 from controller_core.quorum.rules import Rules
 from controller_core.quorum.states import Candidate, Follower, Leader, Prospective, Resigned, State, Unattached
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.decisions.script import NOTHING, parse
 from tests.sim.checks import Checks
 from tests.sim.cluster import Cluster, key_of

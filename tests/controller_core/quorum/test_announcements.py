@@ -26,7 +26,7 @@ from controller_core.quorum.start import start
 from controller_core.quorum.states import Follower, Prospective, Resigned, Unattached
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voters import ReplicaKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.quorum.nodes import (
     CLUSTER,
     EPOCH,

@@ -11,7 +11,7 @@ from controller_core.quorum.messages import (
 from controller_core.quorum.node import Node
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voters import ReplicaKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.quorum.nodes import (
     EPOCH,
     NOW_MS,

@@ -27,7 +27,7 @@ from controller_core.quorum.states import Follower, Prospective, Unattached
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import NO_NODE
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.quorum.nodes import (
     EPOCH,
     FROM_LEADER,

@@ -21,7 +21,7 @@ from controller_core.quorum.rules import Rules
 from controller_core.quorum.start import start
 from controller_core.quorum.states import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from controller_core.quorum.step import step, tick
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.quorum.nodes import (
     EPOCH,
     LATER_MS,

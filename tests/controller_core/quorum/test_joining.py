@@ -25,7 +25,7 @@ from controller_core.quorum.start import start
 from controller_core.quorum.step import step
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import ReplicaKey, Voter, VoterSet
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.quorum.nodes import (
     CLUSTER,
     EPOCH,

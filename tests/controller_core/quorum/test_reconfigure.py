@@ -27,7 +27,7 @@ from controller_core.quorum.states import Leader, Prospective, Resigned, Unattac
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import ReplicaKey, VersionRange, Voter
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.quorum import nodes
 from tests.controller_core.quorum.nodes import (
     EPOCH,

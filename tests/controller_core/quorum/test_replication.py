@@ -23,7 +23,7 @@ from controller_core.quorum.start import start
 from controller_core.quorum.states import Follower, Leader
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voters import NO_NODE
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.quorum import nodes
 from tests.controller_core.quorum.nodes import (
     EPOCH,

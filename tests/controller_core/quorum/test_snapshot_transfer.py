@@ -19,7 +19,7 @@ from controller_core.quorum.ready import Ready, SnapshotChunk, Violation
 from controller_core.quorum.start import start
 from controller_core.quorum.states import Follower, Leader, Prospective, Resigned
 from controller_core.quorum.step import step, tick
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.quorum.nodes import (
     CLUSTER,
     EPOCH,

@@ -14,7 +14,7 @@ from controller_core.quorum.start import start
 from controller_core.quorum.states import NEVER, Candidate, Follower, Leader, Prospective, State, Unattached
 from controller_core.quorum.step import tick
 from controller_core.quorum.voters import Endpoint
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.quorum.nodes import (
     EPOCH,
     LATER_MS,

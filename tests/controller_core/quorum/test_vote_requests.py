@@ -21,7 +21,7 @@ from controller_core.quorum.rules import Rules
 from controller_core.quorum.states import Candidate, Follower, Leader, Prospective, Unattached
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voters import ReplicaKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.quorum.nodes import (
     CLUSTER,
     EPOCH,

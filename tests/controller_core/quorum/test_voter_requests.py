@@ -30,7 +30,7 @@ from controller_core.quorum.start import start
 from controller_core.quorum.states import Leader, Resigned, Unattached
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voters import Endpoint, ReplicaKey, VersionRange
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.quorum.nodes import (
     CLUSTER,
     EPOCH,

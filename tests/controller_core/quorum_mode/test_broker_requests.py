@@ -5,7 +5,7 @@ import pytest
 from controller_core.decisions.broker_requests import PartitionAnswer
 from controller_core.model import events, quorum_events
 from controller_core.quorum_mode.heartbeats import HeartbeatAnswer
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 from tests.controller_core.quorum_mode.driver import QuorumDriver
 
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from controller_core.model import NO_LEADER, TopicPartition, events, quorum_events
 from controller_core.model.ids import NO_EPOCH
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 from tests.controller_core.quorum_mode.checked import CheckedDriver
 from tests.effort import EFFORT, EXHAUSTIVE
 

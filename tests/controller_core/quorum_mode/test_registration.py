@@ -11,7 +11,7 @@ from controller_core.model.ids import MAX_BROKER_ID
 from controller_core.model.mode_rules import RestartPolicy
 from controller_core.quorum_mode.registration import Registered
 from kafka_metadata.metadata_versions import METADATA_VERSION
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 from tests.controller_core.quorum_mode.driver import CONTROLLER, FEATURES, QuorumDriver, directory
 
 

@@ -9,7 +9,7 @@ from controller_core.quorum_mode.decide import decide
 from controller_core.quorum_mode.heartbeats import HeartbeatAnswer
 from controller_core.quorum_mode.leaving import WHOLE_STEPS
 from controller_core.quorum_mode.transitions import apply
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.quorum_mode.driver import QuorumDriver
 
 PARTITIONS = 7

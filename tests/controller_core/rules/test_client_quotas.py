@@ -5,7 +5,7 @@ import pytest
 from controller_core.model.quota import DEFAULT, QuotaChange, QuotaEntity
 from controller_core.rules.client_quotas import alter_quotas, java_whole, read_entity, read_filter
 from kafka_node.configs.config_rules import ConfigType
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 USER, CLIENT, IP = QuotaEntity(user="a"), QuotaEntity(client_id="c"), QuotaEntity(ip="10.0.0.1")
 BOTH = QuotaEntity(user="a", client_id="c")

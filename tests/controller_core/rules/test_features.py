@@ -3,7 +3,7 @@
 import pytest
 
 from controller_core.rules.features import FeatureUpdate, Supported, UpgradeType, update_features
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 UP, SAFE, UNSAFE, UNKNOWN = (
     UpgradeType.UPGRADE,

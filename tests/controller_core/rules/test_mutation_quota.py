@@ -15,7 +15,7 @@ from controller_core.rules.mutation_quota import (
     find_limit,
     quota_entities,
 )
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.decisions.driver import Driver, cluster_with
 
 USED_UP, LITTLE = MutationAllowance(-0.5, is_strict=True), MutationAllowance(0.5, is_strict=True)

@@ -10,9 +10,7 @@ from controller_core.model.move import MoveStage
 from controller_core.model.zookeeper_events import StopReplicaAnswered
 from controller_core.shell.brokers.answers import interpret_answer
 from controller_core.shell.brokers.requests import stop_replica
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from tests.controller_core.shell.terms import Term, isr_request, settled
 from tests.controller_core.shell.zookeeper.vocabulary import tp
 

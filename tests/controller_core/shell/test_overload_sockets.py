@@ -11,10 +11,7 @@ from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.front.front import Front, open_front
 from controller_core.shell.scheduler import MAX_CLIENT_WAITING
 from controller_core.zookeeper_mode.apis import SERVED
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from tests.controller_core.shell.terms import INTERNAL, Term
 
 CONNECTIONS, IN_FLIGHT = 32, 64

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from controller_core.shell.settings import Listener
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.net.client import Connection
 from kafka_zookeeper import paths
 from tests.controller_core.shell.brokers.fake_broker import FakeBroker

@@ -12,9 +12,7 @@ from controller_core.shell.settings import AuthorizerSettings
 from controller_core.shell.zookeeper.acls import encode_entries
 from kafka_node.authorization.acl import ANONYMOUS, CLUSTER_NAME, Entry, Operation, Permission, ResourceType
 from kafka_node.security.settings import SecuritySettings, TlsFiles
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import Connection
 from lab.peers.authority import Authority
 from tests.controller_core.shell.running_process import INTERNAL, SETTINGS, RunningProcess

@@ -15,7 +15,7 @@ from controller_core.shell.active import OverloadedError
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.controller import MAX_ATTEMPTS
 from controller_core.shell.zookeeper import removal as removal_module
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_zookeeper import paths
 from tests.controller_core.shell.terms import Term, isr_request, names, new_topic, settled
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault

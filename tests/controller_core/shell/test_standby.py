@@ -15,10 +15,7 @@ from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RelayInstead
 from controller_core.shell.zookeeper import broker_registrations as registrations_module
 from kafka_node.authorization.acl import Operation, ResourceType
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_wire.net.client import Connection
 from kafka_wire.net.server import CloseConnection
 from kafka_zookeeper import paths

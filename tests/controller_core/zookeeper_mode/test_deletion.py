@@ -4,7 +4,7 @@ import pytest
 
 from controller_core.model import zookeeper_events
 from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 from tests.controller_core.decisions.messages import StopReplica, UpdateMetadata
 

@@ -13,7 +13,7 @@ from controller_core.model.zookeeper_changes import (
     MovesStarted,
     PendingReassignmentRequestsChanged,
 )
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 
 FOUR = [1, 2, 3, 4]

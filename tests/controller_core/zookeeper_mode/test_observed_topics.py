@@ -3,7 +3,7 @@
 import pytest
 
 from controller_core.model import events, zookeeper_events
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.decisions.driver import CONTROLLER, State, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr
 

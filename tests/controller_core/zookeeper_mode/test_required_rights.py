@@ -8,7 +8,7 @@ from controller_core.zookeeper_mode.required_rights import NEEDS
 from kafka_node.authorization.needs import On
 from kafka_node.authorization.table import OPEN, needs_of
 from kafka_node.versions import BETWEEN_SERVERS
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from tests.cases import case
 from tests.kafka_node.authorization.samples import by_name, sample, versions_of
 

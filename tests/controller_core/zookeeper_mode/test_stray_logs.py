@@ -11,7 +11,7 @@ from controller_core.model import cluster as cluster_module
 from controller_core.model import zookeeper_events
 from controller_core.model.ids import EPOCH_DURING_DELETE
 from controller_core.zookeeper_mode.stray_logs import LogKind, classify_log
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr, StopReplica
 

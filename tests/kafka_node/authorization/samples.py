@@ -11,9 +11,7 @@ from kafka_node.authorization.acls import Acls
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.guard import Guard
 from kafka_node.context import RequestContext
-from kafka_wire import codec, schema
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec, schema
 from kafka_wire.schema import Field
 
 TOPIC_ID = UUID(int=5)

@@ -13,8 +13,7 @@ from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.guard import Guard
 from kafka_node.authorization.needs import OnName
 from kafka_node.authorization.table import OPEN
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.net.server import CloseConnection
 from tests.cases import case
 from tests.kafka_node.authorization.samples import (

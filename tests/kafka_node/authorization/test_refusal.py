@@ -7,10 +7,7 @@ import pytest
 from controller_core.zookeeper_mode.required_rights import NEEDS
 from kafka_node.authorization.refusal import refusal
 from kafka_node.authorization.table import OPEN
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ApiKey, Body, ErrorCode, Failure, codec
 from tests.cases import case
 from tests.kafka_node.authorization.samples import by_name, sample, versions_of
 

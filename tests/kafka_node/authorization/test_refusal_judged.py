@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_node.authorization.refusal import refusal
-from kafka_wire import codec, schema
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec, schema
 from lab.peers.java_process import java_command
 from tests.cases import case
 from tests.kafka_node.authorization.samples import by_name, sample, versions_of

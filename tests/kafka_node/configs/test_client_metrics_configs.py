@@ -6,7 +6,7 @@ from kafka_node.configs.client_metrics_configs import client_metrics_failure, is
 from kafka_node.configs.described_configs import ConfigSource, client_metrics_entry
 from kafka_node.configs.documentation import client_metrics_documentation
 from kafka_node.configs.resource_config_table import CLIENT_METRICS_CONFIGS
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from kafka_operator.decide.kafka.layout import Disks, Layout, size_of, sizes_of
 from kafka_operator.decide.kafka.observed import Failure, KafkaPartition
 from kafka_operator.decide.reassignments.reassignment_steps import AlterBroker
 from kafka_operator.resources.reassignment import Partition
-from kafka_wire import codec
-from kafka_wire.codec import Body
+from kafka_wire import Body, codec
 from tests.kafka_operator.fake_connection import AWAY, FakeConnection
 
 P0, P1 = Partition("orders", 0), Partition("orders", 1)

@@ -15,9 +15,7 @@ from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.decide.steps import CreateTopic
 from kafka_operator.metrics import KafkaMetrics
 from kafka_operator.resources.reassignment import Partition
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from kafka_wire.net.server import CloseConnection, Peer, Server, serve
 
 SERVED = {

@@ -9,9 +9,7 @@ from kafka_operator.admin.group_lag import committed_of, lag_of, list_offsets_re
 from kafka_operator.admin.requests import Request
 from kafka_operator.decide.kafka.observed import Failure
 from kafka_operator.resources.reassignment import Partition
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from tests.kafka_operator.fake_connection import AWAY, Answer, FakeConnection
 
 T0, T1 = Partition("t", 0), Partition("t", 1)

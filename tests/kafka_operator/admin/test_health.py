@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from kafka_operator.admin.health import MAX_TOPICS, partitions_of, query_health, query_min_isr
 from kafka_operator.admin.requests import Request
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from kafka_wire.net.client import UnsupportedVersion
 from tests.kafka_operator.cluster_pods import partition
 from tests.kafka_operator.fake_connection import Answer, FakeConnection, columns

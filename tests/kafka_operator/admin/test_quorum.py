@@ -7,8 +7,7 @@ import pytest
 from kafka_operator.admin.quorum import controller_of, query_quorum
 from kafka_operator.admin.requests import Request
 from kafka_operator.decide.kafka.observed import ObservedQuorum, Quorum, QuorumNode, Unavailable
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from kafka_wire.net.client import ConnectionFailed, UnsupportedVersion
 from tests.kafka_operator.fake_connection import AWAY, Answer, FakeConnection
 

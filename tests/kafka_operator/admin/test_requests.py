@@ -17,9 +17,7 @@ from kafka_operator.decide.kafka.observed import ConfigValue, Failure, KafkaTopi
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from kafka_wire.net.cluster import METADATA_VERSIONS, ClusterClient, NoController
 from tests.kafka_operator.fake_connection import encode_answer
 

@@ -12,7 +12,7 @@ from kafka_operator.decide.kafka.log_dirs import MAX_SHOWN, BrokerLogDirs, LogDi
 from kafka_operator.decide.kafka.observed import Failure, ObservedCluster
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.log_dirs import NO_PROBLEMS, Directory, LogDirsStatus, read_log_dirs
-from kafka_wire.codec import Body
+from kafka_wire import Body
 from reconciler.decide.conditions import condition_of
 from reconciler.decide.steps import ResourceEvent, WriteStatus
 from tests.kafka_operator.makers import NOW, cluster

@@ -28,7 +28,7 @@ from kafka_operator.decide.reassignments.partition_progress import (
 from kafka_operator.resources.reassignment import Assignment, Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_records import LeftOut
 from kafka_operator.resources.reassignment_terms import Goal
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 
 P0, P1 = Partition("t", 0), Partition("t", 1)
 PLAN = Assignment(P0, (1, 2), ("/b", "any"))

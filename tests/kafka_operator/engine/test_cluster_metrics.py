@@ -25,8 +25,7 @@ from kafka_operator.engine.cluster_reader import ClusterReader
 from kafka_operator.resources.cluster import ClusterStatus, Imbalance, Versions, read_cluster
 from kafka_operator.resources.cluster_ref import ClusterRef
 from kafka_operator.resources.reassignment import Partition
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from reconciler.decide.steps import WriteStatus
 from tests.kafka_operator.fake_connection import AWAY, Answer, FakeConnection, columns
 from tests.kafka_operator.makers import CREATED, NOW, cluster, moving, raw_cluster

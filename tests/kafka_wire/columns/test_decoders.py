@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_wire import codec, schema
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError
+from kafka_wire import ApiKey, Body, codec, schema
+from kafka_wire.codec import CodecError
 from kafka_wire.columns import log_dirs, metadata_decoder, offsets, reading
 from tests.effort import examples
 from tests.kafka_wire.bodies import Bodies

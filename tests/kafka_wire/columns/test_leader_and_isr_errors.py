@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_core.zookeeper_mode.apis import CALLED
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError
+from kafka_wire import ApiKey, Body, codec
+from kafka_wire.codec import CodecError
 from kafka_wire.columns import leader_and_isr_errors
 from kafka_wire.columns.leader_and_isr_errors import FIRST_BY_TOPIC_ID, decode_errors
 

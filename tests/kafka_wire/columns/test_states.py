@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_core.zookeeper_mode.apis import CALLED
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 from kafka_wire.columns.states import (
     CHUNK_STATES,
     SCRATCH_BYTES,

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 from kafka_wire.codec import CodecError
 from kafka_wire.file_slice import FileResponse, FileSlice, SharedFile
 from kafka_wire.hot import fetch

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
+from kafka_wire.codec import CodecError
 from kafka_wire.hot import produce
 from tests.effort import examples
 from tests.kafka_wire.bodies import bodies

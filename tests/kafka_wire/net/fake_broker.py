@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode, codec
 from kafka_wire.net.server import Peer
 
 

@@ -3,9 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from kafka_wire.net.negotiation import highest_api_versions
 from kafka_wire.net.peer import Peer
 from kafka_wire.sasl.plain import PLAIN

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.net.client import Connection, ConnectionFailed
 from kafka_wire.net.distinguished_name import subject_of
 from kafka_wire.net.principal_rules import PrincipalRules

@@ -6,8 +6,7 @@ import struct
 
 import pytest
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 from kafka_wire.net.client import Connection, ConnectionFailed, RequestTimedOut
 from kafka_wire.net.connection import ViewDecoder
 from kafka_wire.net.pipeline import MAX_UNANSWERED_REQUESTS

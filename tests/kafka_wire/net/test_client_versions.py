@@ -4,9 +4,7 @@ import asyncio
 
 import pytest
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode, codec
 from kafka_wire.failures import CodecError
 from kafka_wire.net import negotiation
 from kafka_wire.net.client import ConnectionFailed, UnsupportedVersion

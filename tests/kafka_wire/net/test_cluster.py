@@ -6,10 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_wire.net.client import Backoff, ConnectionFailed, MalformedResponse, NodeSettings
 from kafka_wire.net.cluster import Address, ClusterClient, NoController, NoMetadata, parse_bootstrap
 from kafka_wire.net.connection import body_decoder

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.net.client import Backoff, ConnectionFailed, Node, NodeSettings
 from kafka_wire.net.server import CloseConnection, Peer
 from tests.kafka_wire.net.fake_broker import broker_with

@@ -8,9 +8,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode, codec
 from kafka_wire.net.client import (
     AuthenticationFailed,
     Connection,

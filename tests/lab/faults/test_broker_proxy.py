@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.net.client import Connection, ConnectionFailed
 from lab.faults.broker_proxy import STEWARD_CLIENT_ID, BrokerProxy, ControllerRequest
 from lab.processes.waiting import port_accepts

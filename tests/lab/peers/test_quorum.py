@@ -7,7 +7,7 @@ import pytest
 
 from controller_core.shell.quorum.security import member_settings
 from controller_core.shell.quorum.settings_file import read_settings_file
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.net.node import Node, NodeSettings
 from kafka_wire.uuids import encode_uuid
 from lab.peers.authority import Authority

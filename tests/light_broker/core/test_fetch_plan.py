@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log.format.epochs import EpochStart
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.fetch_plan import Budget, answers_at_once, limit_offset
 from light_broker.core.replica_requests import FetchParams, ReadLimit, ReadResult
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_log.format.epochs import EpochStart
 from kafka_node.outcomes import NO_TOPIC_ID
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.fetch_sessions import (
     EVICTION_MS,
     FINAL_EPOCH,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.follower_progress import FollowerProgress
 from light_broker.core.isr import AfterAnswer, AlterPartitionAnswer, Committed, PendingExpansion, PendingShrink
 from light_broker.core.metadata_view import PartitionView

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_log.format.epochs import EpochStart, LeaderEpochs
 from kafka_node.configs.layered_settings import Settings
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.metadata_view import NO_EPOCH
 from light_broker.core.replica_fetch import (
     Append,

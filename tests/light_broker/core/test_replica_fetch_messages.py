@@ -7,9 +7,7 @@ import pytest
 
 from kafka_log.format.epochs import EpochStart, LeaderEpochs
 from kafka_node.outcomes import NO_TOPIC_ID
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode, codec
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.offset_search import SpecialTimestamp
 from light_broker.core.replica_fetch import FetchAnswer, FollowerLog, ReplicaFetchSettings

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.fetch_sessions import INITIAL_EPOCH, MAX_EPOCH, FetchSessions, OpenedFetch, SessionKey
 from light_broker.core.replica_fetch_session import FetchedName, FollowerSession, SessionRequest, Wanted
 from light_broker.core.replica_requests import FetchPartition

@@ -8,8 +8,7 @@ import json
 from typing import Any
 from uuid import UUID
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from kafka_wire.net.client import Node
 from kafka_wire.records import decode_batches
 from tests.light_broker.hosting import records

@@ -9,9 +9,7 @@ import pytest
 
 from kafka_log.errors import FolderLockedError
 from kafka_node.configs.resource_types import ConfigResourceType
-from kafka_wire import codec, file_slice
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode, codec, file_slice
 from kafka_wire.file_slice import SharedFile
 from kafka_wire.records import decode_batches
 from light_broker.core.metadata_view import ConfigResource

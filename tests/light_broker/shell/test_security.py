@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_node.authorization.acl import Operation, PatternType, Permission, ResourceType
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.net.client import AuthenticationFailed, ConnectionFailed, Node, NodeSettings, SaslCredentials
 from kafka_wire.sasl.scram_keys import SCRAM_SHA_256
 from lab.peers.authority import Authority

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.isr import AlterPartitionAnswer
 from light_broker.core.metadata_view import NO_LEADER, PartitionView
 

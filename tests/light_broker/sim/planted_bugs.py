@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_log.format.epochs import EpochStart
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core import partition
 from light_broker.core.isr import Committed, PendingExpansion, PendingShrink
 from light_broker.core.partition import IsrRules, Leader

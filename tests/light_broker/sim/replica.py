@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafka_log.format.epochs import EpochStart, LeaderEpochs
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core import partition, truncation
 from light_broker.core.follower_progress import FollowerProgress
 from light_broker.core.isr import AfterAnswer, AlterPartitionAnswer, Pending

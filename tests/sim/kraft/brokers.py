@@ -22,7 +22,7 @@ from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_log import MetadataLog
 from kafka_metadata.records import PartitionRecord
 from kafka_node.context import RequestContext
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 if TYPE_CHECKING:
     from tests.sim.kraft.cluster import KRaftCluster

@@ -14,7 +14,7 @@ from controller_core.shell.kraft.features import SUPPORTED
 from kafka_metadata.metadata_versions import ELR_VERSION, LATEST_PRODUCTION, METADATA_VERSION
 from kafka_metadata.records import ResourceType
 from kafka_node.configs.layered_settings import Settings
-from kafka_wire.codec import Body
+from kafka_wire import Body
 
 if TYPE_CHECKING:
     from tests.sim.kraft.cluster import KRaftCluster

@@ -29,7 +29,7 @@ from kafka_metadata.records import (
     RegisterBrokerRecord,
 )
 from kafka_metadata.snapshot import snapshot_records
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ErrorCode, Failure
 from kafka_wire.records import decode_batches
 from tests.controller_core.quorum_mode.checked import state_of
 from tests.sim.kraft.record_checks import check_batch, check_record

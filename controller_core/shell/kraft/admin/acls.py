@@ -25,7 +25,7 @@ from kafka_node.authorization.acl_requests import (
 from kafka_node.authorization.guard import KnownAcls
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import Outcome
-from kafka_wire.codec import Body
+from kafka_wire import Body
 
 
 class AclApis:

@@ -15,8 +15,7 @@ from controller_core.shell.admin.client_quotas import (
 from controller_core.shell.admin.responses import Outcome
 from controller_core.shell.kraft.port import MetadataController
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import Failure
+from kafka_wire import Body, Failure
 
 
 async def alter(

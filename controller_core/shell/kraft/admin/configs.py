@@ -21,8 +21,7 @@ from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_node.logger_levels import alter_with_loggers
 from kafka_node.outcomes import duplicates, error_fields
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 
 _JUDGED_AS = {ConfigResourceType.TOPIC: ResourceType.TOPIC, ConfigResourceType.GROUP: ResourceType.GROUP}
 """Types whose resources have ACLs of their own; all others belong to the cluster."""

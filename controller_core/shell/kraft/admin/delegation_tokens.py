@@ -21,8 +21,7 @@ from controller_core.shell.kraft.port import MetadataController
 from kafka_node.authorization.acl import ANONYMOUS, Operation, ResourceType
 from kafka_node.authorization.guard import Ask
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import Body, ErrorCode, Failure
 from kafka_wire.uuids import encode_uuid
 
 NO_TIMESTAMP = -1

@@ -14,7 +14,7 @@ from kafka_node.configs.dynamic_values import applicable
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_node.describe_configs import CLUSTER_DEFAULT, DescribedNode, describe
-from kafka_wire.codec import Body
+from kafka_wire import Body
 
 
 def current_settings(file: Settings, image: MetadataImage) -> Settings:

@@ -18,8 +18,7 @@ from controller_core.shell.kraft.port import MetadataController
 from controller_core.shell.quorum.update_features import Levels, answer_update
 from kafka_metadata.metadata_versions import KRAFT_VERSION
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import Failure
+from kafka_wire import Body, Failure
 
 
 class UpdateKRaftVersion(Protocol):

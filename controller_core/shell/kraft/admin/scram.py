@@ -12,8 +12,7 @@ from controller_core.shell.kraft.port import MetadataController
 from kafka_metadata.security_records import scram_configs_of
 from kafka_node.context import RequestContext
 from kafka_node.scram_requests import altered_users, describe_users
-from kafka_wire.codec import Body
-from kafka_wire.errors import Failure
+from kafka_wire import Body, Failure
 
 
 async def alter(controller: MetadataController, _context: RequestContext, body: Body) -> Body:

@@ -20,10 +20,8 @@ from controller_core.shell.random_topic_ids import draw_topic_id
 from kafka_node.authorization.acl_requests import create_refused, delete_refused, describe_refused
 from kafka_node.authorization.guard import Ask, KnownAcls
 from kafka_node.context import RequestContext
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, Failure
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.errors import Failure
 from kafka_wire.schema import Versions
 
 SERVED: dict[ApiKey, Versions] = {

@@ -26,10 +26,8 @@ from kafka_node.authorization.guard import EVERYTHING, Ask, Guard
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_node.describe_configs import created_configs
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, Failure
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.errors import Failure
 from kafka_wire.schema import Versions
 
 SERVED: dict[ApiKey, Versions] = {

@@ -12,7 +12,7 @@ from controller_core.model.partition_health import BoolArray, LeaderImbalance, l
 from kafka_operator.decide.kafka.observed import Moves
 from kafka_operator.resources.cluster import Imbalance, Versions
 from kafka_operator.resources.reassignment import Partition
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 
 MAX_NAMED = 5
 """Partitions that are named as examples; a message is for a person."""

@@ -9,9 +9,7 @@ from controller_core.shell.active import TopicDefault
 from controller_core.shell.admin.handlers import handlers
 from controller_core.zookeeper_mode.apis import SERVED
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from kafka_wire.encoded_body import EncodedBody
 from tests.controller_core.shell.admin.fake_active import FakeActive, active_with
 

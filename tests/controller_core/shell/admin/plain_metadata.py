@@ -25,8 +25,7 @@ from kafka_node.authorization.guard import Ask
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import failed_topic, missing_topic
 from kafka_node.topic_names import illegal_name_reason
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 
 REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 

@@ -9,10 +9,7 @@ from controller_core.shell.zookeeper import acls as acls_module
 from controller_core.shell.zookeeper.acls import ZooKeeperAcls
 from kafka_node.authorization.acl import BindingFilter, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_wire.net.server import CloseConnection
 from kafka_zookeeper.writes import Refused, RefusedReason
 from tests.controller_core.shell.zookeeper.acls.acl_world import AclZooKeeper, following, topic

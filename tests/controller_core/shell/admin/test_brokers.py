@@ -5,8 +5,7 @@ import pytest
 from controller_core.model.events import AllocateProducerIds
 from controller_core.model.ids import TopicPartition
 from controller_core.model.zookeeper_events import ControlledShutdown
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from tests.controller_core.shell.admin.api_calls import active_with_topic, call, pick
 from tests.controller_core.shell.admin.fake_active import active_with
 

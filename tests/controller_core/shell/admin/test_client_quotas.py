@@ -11,10 +11,7 @@ from controller_core.shell.front.handler import RelayInstead
 from controller_core.shell.zookeeper.entity_configs import EntityConfigs
 from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_zookeeper.formats.configs import decode_config, encode_config
 from kafka_zookeeper.writes import Refused, RefusedReason, Unknown
 from tests.controller_core.shell.zookeeper.acls.acl_world import AclZooKeeper

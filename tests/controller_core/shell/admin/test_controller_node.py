@@ -3,8 +3,7 @@
 import pytest
 
 from controller_core.shell.admin.handlers import handlers
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from tests.controller_core.shell.admin.api_calls import active_with_topic, call, latest
 
 EVERY_NODE = [(ApiKey.LIST_GROUPS, version) for version in range(6)] + [

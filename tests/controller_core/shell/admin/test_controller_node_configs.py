@@ -9,7 +9,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.shell.admin.controller_node import alter_configs, describe_configs, incremental_alter_configs
 from controller_core.shell.front.handler import RelayInstead
 from kafka_node.context import RequestContext
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 
 CONTEXT = RequestContext(listener="CLIENT", client_id=None, peer_host="", correlation_id=1, api_version=1)
 OWN = {"resource_type": 4, "resource_name": "1000"}

@@ -6,9 +6,7 @@ import pytest
 
 from controller_core.model.events import AlterReassignments
 from controller_core.model.ids import TopicPartition
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from tests.controller_core.shell.admin.api_calls import active_with_topic, add_topic, call, only
 from tests.controller_core.shell.admin.fake_active import active_with
 

@@ -9,9 +9,7 @@ from controller_core.model.events import CreateTopics
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.zookeeper_mode.apis import SERVED
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from tests.controller_core.shell.admin.api_calls import active_with_topic, call, only, pick
 from tests.controller_core.shell.admin.fake_active import active_with, broker
 

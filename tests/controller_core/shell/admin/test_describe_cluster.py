@@ -2,8 +2,7 @@
 
 import pytest
 
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from tests.controller_core.shell.admin.api_calls import call, pick
 from tests.controller_core.shell.admin.fake_active import CONTROLLER, active_with, broker
 

@@ -6,9 +6,7 @@ from controller_core.model.events import ElectLeaders, RepairPartitions
 from controller_core.model.ids import TopicPartition
 from controller_core.model.zookeeper_events import ControlledShutdown
 from controller_core.shell.admin import partitions
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from tests.controller_core.shell.admin.api_calls import active_with_topic, add_topic, call, only
 from tests.controller_core.shell.admin.fake_active import FakeActive, active_with, broker
 

@@ -9,10 +9,7 @@ from controller_core.shell.front.handler import RelayInstead
 from controller_core.shell.zookeeper.features import Features
 from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.brokers import BrokerRegistration, VersionRange, encode_broker
 from kafka_zookeeper.formats.controller import encode_controller_epoch

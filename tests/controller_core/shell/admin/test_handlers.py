@@ -9,9 +9,7 @@ import pytest
 from controller_core.shell.active import OverloadedError, TermEndedError
 from controller_core.shell.admin.handlers import handlers
 from controller_core.zookeeper_mode.apis import SERVED
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from tests.cases import case
 from tests.controller_core.shell.admin.api_calls import active_with_topic, call
 from tests.controller_core.shell.admin.fake_active import active_with

@@ -12,9 +12,7 @@ from controller_core.model.ids import TopicPartition
 from controller_core.model.zookeeper_events import ControlledShutdown, LeaderAndIsrAnswered
 from controller_core.shell.front.handler import RelayInstead
 from controller_core.zookeeper_mode.transitions import apply
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from tests.controller_core.shell.admin.api_calls import active_with_topic, add_topic, call, only, pick
 from tests.controller_core.shell.admin.fake_active import CONTROLLER, active_with, broker
 from tests.controller_core.states import column

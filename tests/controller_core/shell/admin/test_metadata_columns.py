@@ -28,9 +28,7 @@ from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RelayInstead
 from controller_core.zookeeper_mode.transitions import apply
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from kafka_wire.encoded_body import EncodedBody
 from tests.controller_core.shell.admin.fake_active import FakeActive, active_with, broker
 from tests.controller_core.shell.admin.plain_metadata import plain_metadata

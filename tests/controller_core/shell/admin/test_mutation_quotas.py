@@ -13,10 +13,7 @@ from controller_core.shell.admin.metadata_encoder import MetadataEncoder
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.zookeeper.entity_configs import EntityConfigs
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_zookeeper.formats.configs import encode_config
 from tests.controller_core.shell.admin.fake_active import FakeActive, active_with
 from tests.controller_core.shell.zookeeper.acls.acl_world import AclZooKeeper

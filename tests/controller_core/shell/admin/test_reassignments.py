@@ -5,10 +5,7 @@ import pytest
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.admin.handlers import handlers
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from tests.controller_core.shell.admin.api_calls import active_with_topic, add_topic, call, only, pick
 from tests.controller_core.shell.admin.fake_active import FakeActive, active_with
 

@@ -11,9 +11,7 @@ from controller_core.shell.zookeeper.entity_configs import EntityConfigs
 from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS
 from kafka_node import scram_requests as scram
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode, codec
 from kafka_wire.sasl.scram_keys import (
     SCRAM_SHA_256,
     SCRAM_SHA_512,

@@ -12,10 +12,7 @@ from controller_core.shell.admin.topic_authorization import REQUEST_FILTERS, aut
 from controller_core.shell.front.handler import RelayInstead
 from controller_core.zookeeper_mode.apis import SERVED
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from tests.controller_core.shell.admin.api_calls import active_with_topic, add_topic, decoded
 from tests.controller_core.shell.admin.fake_active import FakeActive
 from tests.kafka_node.authorization.samples import Right, context, guard_of

@@ -1,7 +1,6 @@
 """UnregisterBroker: an administrator declares that a broker never returns."""
 
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from tests.controller_core.shell.admin.api_calls import active_with_topic, call
 
 

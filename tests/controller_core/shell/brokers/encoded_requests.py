@@ -8,9 +8,7 @@ from controller_core.model.decision import SendLeaderAndIsr, SendMetadata
 from controller_core.shell.brokers import requests
 from controller_core.shell.brokers.requests import OwnAddress, StatesBody
 from controller_core.zookeeper_mode.apis import CALLED
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from tests.controller_core.shell.brokers import plain_requests
 
 EPOCH = 102

@@ -3,9 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from kafka_wire.net.server import CloseConnection, Peer
 from tests.kafka_wire.net.loopback import LoopbackServer
 

@@ -8,7 +8,7 @@ from controller_core.model.columns import IntArray, unpad_all
 from controller_core.model.decision import SendLeaderAndIsr, SendMetadata
 from controller_core.model.ids import LEADER_DURING_DELETE
 from controller_core.shell.brokers.requests import OwnAddress, addresses, known_brokers, live_broker
-from kafka_wire.codec import Body
+from kafka_wire import Body
 
 RECOVERING = 1
 RECOVERY_FROM = 6

@@ -15,11 +15,8 @@ from controller_core.shell.brokers.answers import AnswerStatus, interpret_answer
 from controller_core.shell.brokers.requests import StatesBody
 from controller_core.zookeeper_mode.apis import CALLED
 from controller_core.zookeeper_mode.transitions import apply
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_wire.columns.states import StateColumns, TopicStates
-from kafka_wire.errors import ErrorCode
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)

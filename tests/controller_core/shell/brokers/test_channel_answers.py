@@ -9,9 +9,7 @@ from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
 from controller_core.model.zookeeper_changes import OfflineReplicasObserved
 from controller_core.model.zookeeper_events import LeaderAndIsrAnswered, StopReplicaAnswered
 from controller_core.zookeeper_mode.transitions import apply
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from tests.controller_core.shell.brokers.channel_world import PATIENCE_MS, World, stop
 from tests.controller_core.shell.brokers.clusters import lead, metadata
 from tests.controller_core.shell.brokers.fake_broker import refuse_once

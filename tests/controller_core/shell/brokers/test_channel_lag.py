@@ -9,8 +9,7 @@ import pytest
 
 from controller_core.shell.brokers import channel as channel_module
 from controller_core.zookeeper_mode.transitions import apply
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from tests.controller_core.shell.brokers.channel_world import LEAD, META, PATIENCE_MS, STOP, World, stop
 from tests.controller_core.shell.brokers.clusters import lead, metadata
 from tests.controller_core.shell.brokers.fake_broker import hang

@@ -10,9 +10,7 @@ import pytest
 from controller_core.model.ids import TopicPartition
 from controller_core.model.zookeeper_events import LeaderAndIsrRejected
 from controller_core.shell.brokers import channels as channels_module
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from tests.controller_core.shell.brokers.channel_world import LEAD, META, PATIENCE_MS, STOP, World, stop
 from tests.controller_core.shell.brokers.clusters import lead, metadata
 from tests.controller_core.shell.brokers.fake_broker import refuse_once

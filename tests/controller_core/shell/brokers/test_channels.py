@@ -8,8 +8,7 @@ import logging
 
 import pytest
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from tests.controller_core.shell.brokers.channel_world import LEAD, META, PATIENCE_MS, STOP, World, stop
 from tests.controller_core.shell.brokers.clusters import lead, metadata
 from tests.controller_core.shell.brokers.fake_broker import hang, hang_up

@@ -8,9 +8,7 @@ from controller_core.model.broker import Endpoint
 from controller_core.shell.active import Defaults
 from controller_core.shell.brokers import describe_configs
 from controller_core.shell.brokers.describe_configs import BrokerSettings, BrokerSettingsError, read_broker_settings
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from tests.controller_core.shell.brokers.channel_world import World
 from tests.controller_core.shell.brokers.fake_broker import hang
 

@@ -5,9 +5,7 @@ import pytest
 from controller_core.model.broker import Endpoint
 from controller_core.shell import log_survey
 from controller_core.shell.log_survey import ListingError, list_logs
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from tests.controller_core.shell.brokers.channel_world import World
 from tests.controller_core.shell.brokers.fake_broker import hang
 

@@ -23,9 +23,7 @@ from controller_core.shell.brokers.requests import (
 )
 from controller_core.zookeeper_mode.apis import CALLED
 from controller_core.zookeeper_mode.transitions import apply
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from tests.controller_core.shell.brokers.clusters import OWN, broker, cluster_of, lead, metadata
 from tests.controller_core.shell.brokers.encoded_requests import EPOCH, leader_and_isr, plain_bytes, update_metadata
 from tests.controller_core.shell.zookeeper.vocabulary import read_change

@@ -9,7 +9,7 @@ from controller_core.shell.brokers.describe_configs import (
     topic_defaults,
 )
 from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
-from kafka_wire.codec import Body
+from kafka_wire import Body
 
 DYNAMIC_DEFAULT, STATIC, DEFAULT = 3, 4, 5
 

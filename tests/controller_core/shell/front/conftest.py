@@ -8,7 +8,7 @@ import pytest
 
 from controller_core.shell.front.front import Front, open_front
 from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from tests.controller_core.shell.front.fakes import BROKER_RANGES, Client, FakeBroker
 from tests.kafka_wire.net.peers import check_no_task_remains
 

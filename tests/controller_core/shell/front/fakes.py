@@ -5,9 +5,7 @@ import struct
 from collections.abc import Awaitable, Callable, Mapping
 
 from controller_core.shell.front.route import BrokerEndpoint
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from kafka_wire.net.server import Handler, Peer
 from tests.kafka_wire.net.loopback import LoopbackServer
 from tests.kafka_wire.net.peers import RawPeer

@@ -7,7 +7,7 @@ import pytest
 from controller_core.shell.front import relay
 from controller_core.shell.front.relay import SharedVersions
 from kafka_node.versions import NO_BROKER
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.net.server import serve
 from tests.controller_core.shell.front.fakes import BROKER_RANGES
 

@@ -7,10 +7,7 @@ import pytest
 
 from controller_core.shell.front.front import Front, open_front
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_wire.net.server import CloseConnection
 from tests.controller_core.shell.front.fakes import Client
 

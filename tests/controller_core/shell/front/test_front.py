@@ -10,10 +10,7 @@ from controller_core.shell.front.front import Front
 from controller_core.shell.front.handler import RelayInstead
 from controller_core.zookeeper_mode.apis import SERVED
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_wire.net.server import CloseConnection, ServerLimits
 from tests.controller_core.shell.front.fakes import request
 

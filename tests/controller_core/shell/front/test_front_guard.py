@@ -7,10 +7,7 @@ from controller_core.shell.front.front import Front
 from controller_core.shell.front.handler import RelayInstead
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_wire.net.peer import ANONYMOUS
 from tests.controller_core.shell.front.fakes import Client, FakeBroker, request
 from tests.kafka_node.authorization.samples import guard_of

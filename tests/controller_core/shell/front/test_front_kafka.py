@@ -12,9 +12,7 @@ from controller_core.shell.front.route import BrokerEndpoint
 from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from kafka_node.context import RequestContext
 from kafka_node.versions import BETWEEN_SERVERS
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from kafka_wire.net.client import Connection, Node
 from lab.peers.cluster import KafkaCluster
 from lab.peers.cluster import kafka_cluster as new_kafka_cluster

@@ -18,10 +18,7 @@ from controller_core.zookeeper_mode.apis import SERVED
 from controller_core.zookeeper_mode.transitions import apply
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_wire.net.server import Peer
 from kafka_wire.slices import SLICE_ELEMENTS
 from tests.controller_core.shell.admin.fake_active import FakeActive, active_with, broker

@@ -12,8 +12,7 @@ from kafka_node.context import RequestContext
 from kafka_node.security.brokers import broker_security
 from kafka_node.security.listeners import demands_of
 from kafka_node.security.settings import SecuritySettings
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from kafka_wire.net.client import AuthenticationFailed, Connection, ConnectionFailed, SaslCredentials
 from lab.peers.authority import Authority
 from tests.kafka_node.security.samples import NoScramUsers, security_files

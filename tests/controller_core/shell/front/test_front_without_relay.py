@@ -8,9 +8,7 @@ from controller_core.shell.front.front import Front, open_front
 from controller_core.shell.front.handler import RelayInstead
 from controller_core.shell.front.request_limits import SMALL_BYTES
 from kafka_node.context import RequestContext
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from tests.controller_core.shell.front.fakes import Client, request
 
 SERVED = {

@@ -9,8 +9,7 @@ import pytest
 
 from controller_core.shell.front.relay import Relay, RelayLimits
 from controller_core.shell.front.route import BrokerEndpoint
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec
 from kafka_wire.net.server import Peer, ServerLimits
 from tests.controller_core.shell.front.fakes import FakeBroker, once, request
 from tests.waiting import until

@@ -3,8 +3,7 @@
 import pytest
 
 from controller_core.zookeeper_mode.apis import CALLED, SERVED
-from kafka_wire import codec, schema
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey, codec, schema
 from kafka_wire.schema import Versions
 
 

@@ -19,7 +19,7 @@ from kafka_log.format.names import SnapshotId
 from kafka_metadata import records
 from kafka_metadata.metadata_versions import ELR_VERSION, METADATA_VERSION
 from kafka_metadata.records import MetadataRecord
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.quorum_mode.driver import directory
 
 CLUSTER_ID = "quorum"

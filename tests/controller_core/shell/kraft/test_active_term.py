@@ -17,7 +17,7 @@ from kafka_metadata import records
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_versions import METADATA_VERSION
 from kafka_metadata.records import MetadataRecord, PartitionRecord, ResourceType
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from tests.controller_core.shell.kraft.memory_quorum import Batch, Member, SharedLog, new_topic, registration
 from tests.waiting import until
 

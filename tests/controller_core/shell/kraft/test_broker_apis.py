@@ -10,10 +10,7 @@ from controller_core.shell.kraft.broker_apis import SERVED, broker_handlers
 from kafka_metadata.metadata_versions import METADATA_VERSION
 from kafka_metadata.records import FeatureLevelRecord, RegisterControllerRecord
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_wire.net.peer import Peer
 from tests.controller_core.quorum_mode.driver import directory
 from tests.controller_core.shell.kraft.memory_quorum import CLUSTER_ID, SETTINGS, Member, SharedLog, new_topic

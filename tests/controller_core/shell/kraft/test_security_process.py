@@ -10,9 +10,7 @@ from controller_core.shell.kraft.state_machine import KRaftStateMachine
 from controller_core.shell.quorum.process import NodeOptions, QuorumProcess
 from kafka_metadata.records import ResourceType
 from kafka_node.authorization.settings import STANDARD_AUTHORIZER
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import ConnectionFailed, Node, NodeSettings, SaslCredentials
 from lab.peers.quorum_security import sasl_plaintext
 from lab.processes.ports import free_port

@@ -7,7 +7,7 @@ import pytest
 from controller_core.quorum.ready import AppendResult
 from controller_core.shell.quorum.append_accumulator import BATCH_OVERHEAD, RECORD_OVERHEAD_MAX, AppendAccumulator
 from controller_core.shell.quorum.wire_batches import data_payload
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.net.failures import CloseConnection
 
 EPOCH = 5

@@ -14,9 +14,7 @@ from controller_core.quorum.voters import ReplicaKey
 from controller_core.shell.quorum.peers import Peers
 from controller_core.shell.quorum.process import METADATA_TOPIC
 from controller_core.shell.quorum.wire_responses import encode_response
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode, codec
 from kafka_wire.net.client import NodeSettings, SaslCredentials
 from kafka_wire.net.failures import CloseConnection
 from kafka_wire.net.sasl_server import SaslServer

@@ -31,9 +31,7 @@ from kafka_log.format.names import SnapshotId
 from kafka_log.format.roll import LogSettings
 from kafka_log.format.text_files import MetaProperties
 from kafka_node.configs.setting_rules import SettingError
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode, codec
 from kafka_wire.net.client import Node
 from tests.controller_core.shell.quorum import members as made
 from tests.controller_core.shell.quorum.members import Member, committed, leader_of, members

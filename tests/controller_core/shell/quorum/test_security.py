@@ -6,7 +6,7 @@ from controller_core.shell.quorum.security import listener_demands, member_setti
 from controller_core.shell.quorum.settings import QuorumSettings
 from controller_core.shell.quorum.settings_reading import read_settings
 from kafka_node.security.settings import SecurityProtocol
-from kafka_wire.api import ApiKey
+from kafka_wire import ApiKey
 from kafka_wire.net.failures import ConnectionFailed
 from kafka_wire.net.node import Node, NodeSettings
 from kafka_wire.net.server import serve

@@ -10,8 +10,7 @@ from controller_core.rules.features import UpgradeType
 from controller_core.shell.quorum.apis import features
 from controller_core.shell.quorum.update_features import refusal, update_features
 from kafka_node.context import RequestContext
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import Body, ErrorCode
 from tests.controller_core.shell.quorum.members import Member, committed, leader_of, members
 from tests.waiting import until
 

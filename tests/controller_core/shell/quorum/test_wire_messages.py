@@ -39,10 +39,8 @@ from controller_core.shell.quorum.wire_requests import (
 from controller_core.shell.quorum.wire_responses import decode_response, encode_response, wrong_topic_body
 from kafka_log.format.batches import control_batches
 from kafka_log.format.control_records import snapshot_batches
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
+from kafka_wire.codec import CodecError
 from kafka_wire.records import CorruptBatch
 
 TOPIC = LogTopic("__cluster_metadata", UUID(int=1))

@@ -14,10 +14,8 @@ from controller_core.quorum.messages import Leadership, RequestBody, ResponseBod
 from controller_core.quorum.voters import Endpoint, ReplicaKey
 from controller_core.shell.quorum.wire_requests import API_OF, LogTopic, encode_request
 from controller_core.shell.quorum.wire_responses import encode_response
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body, CodecError
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
+from kafka_wire.codec import CodecError
 
 CLUSTER = "I4ZmrWqfT2e-upky_4fdPA"
 TOPIC = LogTopic("topic", UUID(int=1))

@@ -9,7 +9,7 @@ from controller_core.model.decision import SendMetadata
 from controller_core.model.events import CreateTopics, NewTopic
 from controller_core.model.zookeeper_events import ControlledShutdown
 from controller_core.shell.active import OverloadedError
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_zookeeper import paths
 from tests.controller_core.shell.terms import Term, isr_request, settled
 from tests.controller_core.shell.zookeeper.vocabulary import tp

@@ -4,9 +4,7 @@ import pytest
 
 from controller_core.shell.front.envelope import open_envelope
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode, codec
 from light_broker.control.kraft.envelopes import envelope, opened
 from light_broker.control.port import ControlPlaneError
 

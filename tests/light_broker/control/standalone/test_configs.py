@@ -9,7 +9,7 @@ from kafka_node.authorization.guard import EVERYTHING
 from kafka_node.configs.alterations import AlterOperation
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.resource_types import ConfigResourceType
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.control.standalone.configs import alter_configs
 from light_broker.control.standalone.state import State, TopicState
 

@@ -13,8 +13,7 @@ from kafka_node.authorization.acls import Acls
 from kafka_node.authorization.guard import EVERYTHING
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.sasl.scram_keys import ScramCredential
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.port import ControlPlaneError

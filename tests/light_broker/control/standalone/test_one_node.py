@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.control.standalone.one_node import (
     alter_reassignments,
     describe_client_quotas,

@@ -10,7 +10,7 @@ from kafka_node.authorization.acl import Operation, ResourceType
 from kafka_node.authorization.guard import EVERYTHING, Ask
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.outcomes import NO_TOPIC_ID
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.control.standalone.state import State, TopicState
 from light_broker.control.standalone.topics import create_partitions, create_topics, delete_topics
 

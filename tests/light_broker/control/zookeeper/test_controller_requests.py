@@ -7,10 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.control.zookeeper.controller_requests import EPOCH_DURING_DELETE, VERSIONS, ControllerRequests
 from light_broker.core.metadata_view import NO_LEADER, BrokerView, Endpoint, MetadataView, PartitionView

@@ -6,9 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.client import Node
 from lab.peers.zookeeper import ZooKeeperServer
 from tests.light_broker.serving import client_of, standalone, topics_of

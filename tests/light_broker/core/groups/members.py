@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from kafka_node.outcomes import NO_TOPIC_ID
+from kafka_wire import ErrorCode
 from kafka_wire.codec import encode
-from kafka_wire.errors import ErrorCode
 from light_broker.core.groups.commits import OffsetCommit, PartitionCommit, commit_records, refuse_commit
 from light_broker.core.groups.effects import Answer, HeartbeatReceived, Joined, Left, Synced
 from light_broker.core.groups.events import Heartbeat, JoinGroup, LeaveGroup, Leaver, SyncGroup

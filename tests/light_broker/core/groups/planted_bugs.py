@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups import decide as decisions
 from light_broker.core.groups import joining, leaving, rebalance, shard, syncing
 from light_broker.core.groups.draft import Draft

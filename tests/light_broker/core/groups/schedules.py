@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups.effects import Joined, Synced
 from light_broker.core.groups.events import LeaveGroup, Leaver
 from light_broker.core.groups.settings import GroupSettings

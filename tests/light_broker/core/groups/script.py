@@ -11,7 +11,7 @@ A leader assigns each member `to MEMBER`.
 
 from dataclasses import dataclass, field
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups.effects import Answer, HeartbeatReceived, Joined, Left, Reply, Synced
 from light_broker.core.groups.events import Heartbeat, LeaveGroup, Leaver
 from light_broker.core.groups.records import CoordinatorRecord, GroupRecord

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups import joining, subscriptions
 from light_broker.core.groups.records import GroupRecord
 from light_broker.core.groups.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_node.configs.layered_settings import Settings
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups.descriptions import is_listed
 from light_broker.core.groups.expiry import expired_offsets
 from light_broker.core.groups.offsets import CommittedOffsets

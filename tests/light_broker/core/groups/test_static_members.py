@@ -1,6 +1,6 @@
 """Static members (KIP-345). Source: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin."""
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups.events import Leaver
 from light_broker.core.groups.records import GroupRecord
 from light_broker.core.groups.states import Protocol

@@ -1,6 +1,6 @@
 """SyncGroup, Heartbeat, LeaveGroup and sessions: error codes and rebalances as in Kafka's GroupMetadataManager."""
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups.events import LeaveGroup, Leaver
 from light_broker.core.groups.records import GroupRecord
 from light_broker.core.groups.states import Protocol

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.groups.effects import Answer, Append, Effect, Noted, Reply, StartTimer, StopTimer
 from light_broker.core.groups.events import Event, Loaded, Request, Stored, Timer
 from light_broker.core.groups.records import CoordinatorRecord, GroupRecord, OffsetRecord, decode_record, encode_record

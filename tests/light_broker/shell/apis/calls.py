@@ -5,9 +5,7 @@ from typing import Any
 from kafka_log.files.partition_settings import PartitionSettings
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body, codec
 from kafka_wire.encoded_body import EncodedBody, Response
 from kafka_wire.file_slice import FileResponse
 from light_broker.core.fetch_sessions import FetchSessions

@@ -4,9 +4,7 @@ import json
 from typing import Any
 from uuid import UUID
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.net.failures import CloseConnection
 from kafka_wire.records import decode_batches
 from light_broker.shell.broker import Broker

@@ -12,8 +12,7 @@ from kafka_log.files.partition_settings import PartitionSettings
 from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.producers import Origin
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
+from kafka_wire import ApiKey, Body
 from kafka_wire.compression import Compression
 from kafka_wire.records import Record, encode_batch
 from kafka_wire.topic_partition import TopicPartition

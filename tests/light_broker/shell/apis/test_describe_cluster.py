@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from tests.light_broker.fixed_control import CLUSTER_ID, view_of
 from tests.light_broker.shell.apis.calls import broker_with, call
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafka_node.context import RequestContext
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from tests.kafka_log.batches import fast_folder
 from tests.light_broker.fixed_control import partition_view, topic_view
 from tests.light_broker.hosting import ORDERS, hosting

@@ -10,9 +10,7 @@ from kafka_node.authorization.acl import Entry, Operation, Pattern, PatternType,
 from kafka_node.authorization.acls import Acls
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.guard import Guard
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from light_broker.core.groups.offsets_topic import OFFSETS_TOPIC
 from light_broker.shell.apis.find_coordinator import NO_TRANSACTIONS
 from light_broker.shell.apis.table import APIS

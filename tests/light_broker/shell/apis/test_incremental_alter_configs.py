@@ -3,9 +3,7 @@
 import logging
 
 from kafka_node.configs.resource_types import ConfigResourceType
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from tests.light_broker.fixed_control import FixedControl, topic_view, view_of
 from tests.light_broker.shell.apis.calls import broker_with, call
 

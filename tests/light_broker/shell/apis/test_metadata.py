@@ -6,8 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from light_broker.core.metadata_view import BrokerView, MetadataView
 from tests.light_broker.fixed_control import partition_view, topic_view, view_of
 from tests.light_broker.shell.apis.calls import broker_with, call

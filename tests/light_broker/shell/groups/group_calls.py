@@ -6,9 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.groups.offsets_topic import OFFSETS_TOPIC
 from light_broker.core.metadata_view import PartitionView

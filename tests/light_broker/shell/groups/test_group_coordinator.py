@@ -7,8 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.records import Record, encode_batch
 from light_broker.core.groups.events import SessionExpired
 from light_broker.core.groups.records import CommittedOffset, OffsetRecord, encode_record

@@ -14,7 +14,7 @@ import pytest
 
 from kafka_log.errors import LogWriteError, RefusedAppendError
 from kafka_log.format.names import CLEAN_SHUTDOWN
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.file_slice import SliceUnreadable
 from kafka_wire.topic_partition import TopicPartition
 from light_broker.core.log_jobs import LogManagerSettings

@@ -7,7 +7,7 @@ import pytest
 from kafka_log.errors import LogWriteError
 from kafka_log.files.partition_settings import PartitionSettings, broker_log_settings
 from kafka_log.format.batches import with_offsets
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from light_broker.core.replica_fetch import Append, StartAt, Truncate
 from light_broker.shell.replicas.follower_writes import Written
 from tests.light_broker.fixed_control import partition_view, topic_view

@@ -10,7 +10,7 @@ from kafka_log.files.partition_settings import PartitionSettings
 from kafka_log.format.flush_schedule import FlushSettings
 from kafka_log.format.leader_append import AppendSettings
 from kafka_log.format.retention import RetentionSettings
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.file_slice import FileSlice, SliceUnreadable
 from kafka_wire.records import decode_batches
 from kafka_wire.topic_partition import TopicPartition

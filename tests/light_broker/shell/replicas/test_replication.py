@@ -14,7 +14,7 @@ from kafka_node.outcomes import NO_TOPIC_ID
 from kafka_node.security.listener_settings import ListenerSecurity
 from kafka_node.security.listeners import demands_of_listener
 from kafka_node.security.settings import SecurityProtocol, TlsFiles
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_wire.net.client import NodeSettings, SaslCredentials
 from kafka_wire.records import decode_batches
 from lab.peers.authority import Authority

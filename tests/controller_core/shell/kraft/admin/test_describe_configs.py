@@ -18,9 +18,7 @@ from kafka_node.configs.described_configs import ConfigSource
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.resource_types import ConfigResourceType
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, ErrorCode, codec
 
 FILE = Settings.of_file(101, {"log.retention.hours": "2", "ssl.key.password": "secret", "max.connections": "9"})
 VERSION = SERVED[ApiKey.DESCRIBE_CONFIGS].highest

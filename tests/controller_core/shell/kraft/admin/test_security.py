@@ -14,10 +14,7 @@ from kafka_metadata.metadata_versions import ELR_VERSION, KRAFT_VERSION, METADAT
 from kafka_node.authorization.acl import Operation, ResourceType
 from kafka_node.authorization.guard import EVERYTHING, Ask
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode, Failure
+from kafka_wire import ApiKey, Body, ErrorCode, Failure, codec
 from tests.controller_core.shell.kraft.memory_quorum import Member, SharedLog
 
 SUPPORTED = {METADATA_VERSION: (7, 30), ELR_VERSION: (0, 1), "group.version": (0, 1), KRAFT_VERSION: (0, 1)}

@@ -18,10 +18,7 @@ from kafka_node.configs.described_configs import ConfigSource
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
 from kafka_node.context import RequestContext
-from kafka_wire import codec
-from kafka_wire.api import ApiKey
-from kafka_wire.codec import Body
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ApiKey, Body, ErrorCode, codec
 from tests.controller_core.shell.kraft.memory_quorum import Member
 
 RANDOM = Random(1)

@@ -14,7 +14,7 @@ from controller_core.shell.zookeeper.acls import (
 from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS
 from kafka_node.authorization.acl import LOCKED, Operation, PatternType
 from kafka_node.authorization.acls import Entries
-from kafka_wire.errors import ErrorCode
+from kafka_wire import ErrorCode
 from kafka_zookeeper.writes import Refused, RefusedReason
 from tests.controller_core.shell.terms import settled
 from tests.controller_core.shell.zookeeper.acls.acl_world import AclZooKeeper, allow, following, topic
