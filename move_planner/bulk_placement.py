@@ -6,7 +6,7 @@ Where the broker cannot take the replica, the order is rotated and the replica g
 
 import numpy as np
 
-from controller_core.model.columns import BoolArray
+from controller_core.model import BoolArray
 from move_planner.grouping import admitted, level
 from move_planner.plan_state import PlanState
 from move_planner.ranges import Ranges

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.columns import BoolArray
+from controller_core.model import BoolArray
 from move_planner.request import LoadArray
 from move_planner.table import Rows
 

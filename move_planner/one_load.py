@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller_core.model.columns import BoolArray, IntArray
+from controller_core.model import BoolArray, IntArray
 from move_planner.ordering import order_by_giver, ordered, within_budget
 from move_planner.plan_state import broker_loads
 from move_planner.planning import figures, planned

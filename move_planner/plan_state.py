@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller_core.model.columns import BoolArray
+from controller_core.model import BoolArray
 from move_planner.request import LoadArray, MeasuredRequest
 from move_planner.table import Rows, Table, new_to, table_of
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller_core.model.columns import BoolArray
+from controller_core.model import BoolArray
 from move_planner.bound import lower_bound_bytes
 from move_planner.leadership_moves import move_leadership
 from move_planner.ordering import ordered

@@ -14,7 +14,7 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.columns import BoolArray
+from controller_core.model import BoolArray
 from move_planner.request import TOLERANCE, LoadArray
 from move_planner.table import Rows, Table
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.columns import BoolArray
+from controller_core.model import BoolArray
 from move_planner.plan_state import PlanState
 from move_planner.request import MAX_TOTAL_LOAD, LoadArray, MeasuredRequest
 from move_planner.shares import shares_by_rack

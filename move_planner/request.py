@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.columns import BoolArray, IntArray
+from controller_core.model import BoolArray, IntArray
 
 Racks = Mapping[int, str | None]
 """The rack of each broker, by its id; None where it has none."""

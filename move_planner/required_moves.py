@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from controller_core.model.columns import BoolArray
+from controller_core.model import BoolArray
 from move_planner.bulk_placement import place_in_bulk
 from move_planner.grouping import admitted
 from move_planner.plan_state import PlanState

@@ -8,7 +8,7 @@ too large for this.
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.columns import BoolArray
+from controller_core.model import BoolArray
 from move_planner.bulk_placement import place_in_bulk
 from move_planner.grouping import admitted, sums_by_group
 from move_planner.plan_state import PlanState

@@ -7,7 +7,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.columns import BoolArray, IntArray, unpad
+from controller_core.model import BoolArray, IntArray
+from controller_core.model.columns import unpad
 from move_planner.request import LoadArray
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.columns import BoolArray, IntArray
-from controller_core.model.ids import NO_BROKER
+from controller_core.model import NO_BROKER, BoolArray, IntArray
 from move_planner.request import LoadArray, MeasuredRequest
 
 Rows = npt.NDArray[np.intp]

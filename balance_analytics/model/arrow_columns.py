@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.columns import IntArray
-from controller_core.model.ids import NO_BROKER
+from controller_core.model import NO_BROKER, IntArray
 
 
 def ids(column: Any) -> IntArray:

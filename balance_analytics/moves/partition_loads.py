@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from balance_analytics.model.arrow_columns import ids, numbered, numbers, padded
-from controller_core.model.columns import BoolArray, IntArray
+from controller_core.model import BoolArray, IntArray
 from move_planner import request as core
 
 MAX_PARTITIONS = 2_000_000

@@ -20,10 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from controller_core.model import Origin
-from controller_core.model.broker import Broker, Endpoint
+from controller_core.model import Broker, Cluster, Endpoint, Origin
 from controller_core.model.changes import TopicAdded
-from controller_core.model.cluster import Cluster
 from controller_core.model.events import Event
 from controller_core.model.zookeeper_changes import BrokersObserved, StatesObserved
 from controller_core.shell.active import Defaults

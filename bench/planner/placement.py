@@ -15,7 +15,7 @@ import numpy as np
 from bench.harness import Effort, Row, alternate, duration, promised, throughput, timed
 from bench.jvm import Jvm, compiled_peer, whole_command
 from bench.planner import plan
-from controller_core.model.columns import IntArray
+from controller_core.model import IntArray
 from controller_core.rules.placement import place_replicas
 
 NAME = "placement"

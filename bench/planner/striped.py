@@ -31,7 +31,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.columns import IntArray
+from controller_core.model import IntArray
 from controller_core.rules.placement import Positions, Racks, alternate_racks, check_placement, has_racks, number_racks
 from move_planner.preferred_leaders import balance_preferred_leaders
 from move_planner.shares import shares_by_rack

@@ -187,8 +187,8 @@ SEEDED_BUGS = (
         "C10",
         "deletion_started_before_brokers_report_that_it_is_enabled",
         f"{_ZOOKEEPER_MODE}/deletion.py",
-        "if cluster.topic_deletion is not TopicDeletion.ENABLED:",
-        "if cluster.topic_deletion is TopicDeletion.DISABLED:",
+        "if cluster.topic_deletion is not settings.TopicDeletion.ENABLED:",
+        "if cluster.topic_deletion is settings.TopicDeletion.DISABLED:",
     ),
     SeededBug(
         "C11",
@@ -276,8 +276,8 @@ SEEDED_BUGS = (
         "C20",
         "eligible_replicas_kept_when_min_insync_replicas_changes",
         f"{_QUORUM_MODE}/decide.py",
-        "if MIN_ISR in change.values",
-        "if MIN_ISR not in change.values",
+        "if settings.MIN_ISR in change.values",
+        "if settings.MIN_ISR not in change.values",
         KRAFT_MODE,
     ),
     SeededBug(
@@ -428,8 +428,8 @@ SEEDED_BUGS = (
         "C15",
         "written_records_not_applied",
         f"{_KRAFT}/active_term.py",
-        "        replay_records(self.cluster, decision.records, offset)\n",
-        "        replay_records(self.cluster, (), offset)\n",
+        "        replayed_records.replay_records(self.cluster, decision.records, offset)\n",
+        "        replayed_records.replay_records(self.cluster, (), offset)\n",
         SIMULATED,
     ),
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.harness import Effort, Row, alternate, promised, throughput, timed
 from bench.jvm import Jvm, compiled_peer
-from controller_core.model.ids import NO_LEADER
+from controller_core.model import NO_LEADER
 from controller_core.rules.election_columns import Elections, elect_offline, elect_preferred, elect_shutdown
 from controller_core.rules.placement import place_replicas
 

@@ -14,16 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller_core.model import (
-    Cluster,
-    Replicas,
-    TopicPartition,
-    changes,
-    events,
-)
+from controller_core import model
+from controller_core.model import changes, events
 from controller_core.model.columns import pad, unpad
 from controller_core.model.decision import Decision
-from controller_core.model.ids import NO_EPOCH
 from controller_core.rules import partition_change
 from controller_core.rules.complete_change import Target, complete_change, electing
 from kafka_wire import ErrorCode, Failure
@@ -35,16 +29,16 @@ class PartitionAnswer:
 
     leader: int
     leader_epoch: int
-    isr: Replicas
+    isr: model.Replicas
     partition_epoch: int
 
 
-IsrAnswer = Failure | Mapping[TopicPartition, Failure | PartitionAnswer]
+IsrAnswer = Failure | Mapping[model.TopicPartition, Failure | PartitionAnswer]
 """One error for the whole request, or a result for each partition."""
 
 
 def refuse_stale_broker(
-    cluster: Cluster, broker: int, broker_epoch: int, unknown: ErrorCode = ErrorCode.STALE_BROKER_EPOCH
+    cluster: model.Cluster, broker: int, broker_epoch: int, unknown: ErrorCode = ErrorCode.STALE_BROKER_EPOCH
 ) -> Failure | None:
     """Refuse a request of an unregistered broker or of another incarnation of the broker (KIP-380).
 
@@ -62,11 +56,11 @@ def stale_epoch(broker: int, known: int, carried: int) -> Failure:
     return Failure(ErrorCode.STALE_BROKER_EPOCH, message)
 
 
-def decide_alter_partition(cluster: Cluster, event: events.AlterPartition) -> Decision[IsrAnswer]:
+def decide_alter_partition(cluster: model.Cluster, event: events.AlterPartition) -> Decision[IsrAnswer]:
     """Check each partition independently; write the valid ISRs."""
     if (failure := refuse_stale_broker(cluster, event.broker, event.broker_epoch)) is not None:
         return Decision(reply=failure)
-    answers: dict[TopicPartition, Failure | PartitionAnswer] = {}
+    answers: dict[model.TopicPartition, Failure | PartitionAnswer] = {}
     wanted: dict[int, events.IsrChange] = {}
     granted: list[int] = []
     for change in event.changes:
@@ -91,7 +85,7 @@ def decide_alter_partition(cluster: Cluster, event: events.AlterPartition) -> De
     return Decision(() if written is None else (written,), later=later, reply=answers)
 
 
-def _change_isrs(cluster: Cluster, wanted: Mapping[int, events.IsrChange]) -> changes.PartitionStates | None:
+def _change_isrs(cluster: model.Cluster, wanted: Mapping[int, events.IsrChange]) -> changes.PartitionStates | None:
     isr = [change.isr for change in wanted.values()]
     recovering = [change.is_recovering for change in wanted.values()]
     if not cluster.rules.elects_completely:
@@ -101,14 +95,14 @@ def _change_isrs(cluster: Cluster, wanted: Mapping[int, events.IsrChange]) -> ch
     return complete_change(cluster, rows, target, electing(cluster, rows))
 
 
-def _current_state(cluster: Cluster, row: int) -> PartitionAnswer:
+def _current_state(cluster: model.Cluster, row: int) -> PartitionAnswer:
     columns = cluster.columns
     leader, leader_epoch = int(columns.leader[row]), int(columns.leader_epoch[row])
     return PartitionAnswer(leader, leader_epoch, columns.isr_of(row), int(columns.partition_epoch[row]))
 
 
 def _state_after(
-    cluster: Cluster, written: changes.PartitionStates, position: int, broker: int
+    cluster: model.Cluster, written: changes.PartitionStates, position: int, broker: int
 ) -> Failure | PartitionAnswer:
     leader, row = int(written.leader[position]), int(written.rows[position])
     if leader != broker:
@@ -121,7 +115,7 @@ def _unknown() -> Failure:
     return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
 
 
-def _is_done_already(cluster: Cluster, change: events.IsrChange, row: int) -> bool:
+def _is_done_already(cluster: model.Cluster, change: events.IsrChange, row: int) -> bool:
     """Whether the requested state is the current one: a leader that lost the response sends the old partition epoch again."""
     if row in cluster.corrected_rows:
         return False  # The known state is not written yet.
@@ -133,7 +127,7 @@ def _is_done_already(cluster: Cluster, change: events.IsrChange, row: int) -> bo
     )
 
 
-def _refuse_change(cluster: Cluster, broker: int, change: events.IsrChange, row: int | None) -> Failure | None:
+def _refuse_change(cluster: model.Cluster, broker: int, change: events.IsrChange, row: int | None) -> Failure | None:
     if row is None or cluster.is_pending_deletion(change.partition.topic):
         return _unknown()
     columns = cluster.columns
@@ -152,7 +146,7 @@ def _refuse_change(cluster: Cluster, broker: int, change: events.IsrChange, row:
     return _refuse_isr(cluster, broker, change, row)
 
 
-def _refuse_isr(cluster: Cluster, broker: int, change: events.IsrChange, row: int) -> Failure | None:
+def _refuse_isr(cluster: model.Cluster, broker: int, change: events.IsrChange, row: int) -> Failure | None:
     if not change.isr or broker not in change.isr or len(set(change.isr)) != len(change.isr):
         return Failure(
             ErrorCode.INVALID_REQUEST, f"An ISR without its leader, or with a replica twice: {list(change.isr)}."
@@ -172,7 +166,7 @@ def _refuse_isr(cluster: Cluster, broker: int, change: events.IsrChange, row: in
     if restarted := [
         member
         for member, epoch in zip(change.isr, change.isr_epochs, strict=False)
-        if epoch not in {NO_EPOCH, cluster.brokers[member].epoch}
+        if epoch not in {model.NO_EPOCH, cluster.brokers[member].epoch}
     ]:
         message = f"Brokers that restarted since they caught up cannot join the ISR: {restarted} (KIP-903)."
         return Failure(ErrorCode.INELIGIBLE_REPLICA, message)
@@ -197,7 +191,7 @@ class ProducerIdBlock:
 
 
 def decide_allocate_producer_ids(
-    cluster: Cluster, event: events.AllocateProducerIds
+    cluster: model.Cluster, event: events.AllocateProducerIds
 ) -> Decision[Failure | ProducerIdBlock]:
     """Allocate the block after the last one."""
     unknown = ErrorCode.BROKER_ID_NOT_REGISTERED

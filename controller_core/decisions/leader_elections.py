@@ -29,22 +29,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller_core.model import (
-    NO_BROKER,
-    NO_EPOCH,
-    NO_LEADER,
-    BoolArray,
-    Cluster,
-    IntArray,
-    TopicPartition,
-    changes,
-    events,
-)
+from controller_core import model
+from controller_core.model import changes, events
 from controller_core.model.decision import Decision, decision
-from controller_core.rules import election_columns
+from controller_core.rules import election_columns, partition_change
 from controller_core.rules.complete_change import Electing, complete_change, current_target
 from controller_core.rules.election import Election, ElectionReason, elect_offline, elect_preferred, no_leader
-from controller_core.rules.partition_change import NewState, change_leaders, change_states
 from kafka_wire import ErrorCode, Failure
 
 FAILURES: Mapping[ElectionReason, Failure] = {
@@ -60,7 +50,7 @@ FAILURES: Mapping[ElectionReason, Failure] = {
 }
 
 
-def election_candidates(cluster: Cluster, after_row: int, count: int, *, unclean: bool) -> list[int]:
+def election_candidates(cluster: model.Cluster, after_row: int, count: int, *, unclean: bool) -> list[int]:
     """Return the next rows, at most `count`, whose partitions may need an election; a superset of those that do.
 
     For requests that cover all partitions: of hundreds of thousands only few lack their intended leader.
@@ -79,14 +69,14 @@ def election_candidates(cluster: Cluster, after_row: int, count: int, *, unclean
 
 
 def decide_elect_leaders(
-    cluster: Cluster, event: events.ElectLeaders
-) -> Decision[dict[TopicPartition, Failure | None]]:
+    cluster: model.Cluster, event: events.ElectLeaders
+) -> Decision[dict[model.TopicPartition, Failure | None]]:
     """Elect for each partition independently. A request for all partitions returns no result for those that need no election."""
     requested = event.partitions
     if requested is None:
         requested = tuple(cluster.names_of(cluster.columns.used()))
     live = frozenset(cluster.may_lead())
-    results: dict[TopicPartition, Failure | None] = {}
+    results: dict[model.TopicPartition, Failure | None] = {}
     asked: dict[int, Election] = {}
     for partition in dict.fromkeys(requested):
         row = cluster.row_of(*partition)
@@ -113,7 +103,7 @@ def decide_elect_leaders(
 
 
 def _change_elected(
-    cluster: Cluster, asked: Mapping[int, Election], *, unclean: bool
+    cluster: model.Cluster, asked: Mapping[int, Election], *, unclean: bool
 ) -> changes.PartitionStates | None:
     """Return the change with the elected leaders.
 
@@ -122,18 +112,18 @@ def _change_elected(
     """
     if not cluster.rules.elects_completely:
         states = [
-            NewState(row, election.leader, election.isr, unclean=election.unclean)
+            partition_change.NewState(row, election.leader, election.isr, unclean=election.unclean)
             for row, election in asked.items()
             if election.elected
         ]
-        return change_states(cluster, states)
+        return partition_change.change_states(cluster, states)
     needed = [row for row, election in asked.items() if election.reason is not ElectionReason.ELECTION_NOT_NEEDED]
     rows = np.array(needed, dtype=np.int32)
     who = Electing(cluster.may_lead(), np.full(len(rows), unclean), preferred=not unclean)
     return complete_change(cluster, rows, current_target(cluster, rows), who)
 
 
-def _was_elected(cluster: Cluster, row: int, leader_epoch: int | None) -> bool:
+def _was_elected(cluster: model.Cluster, row: int, leader_epoch: int | None) -> bool:
     """Whether an earlier attempt wrote the current state."""
     columns = cluster.columns
     return leader_epoch is not None and (leader_epoch, cluster.controller_epoch) == (
@@ -142,9 +132,9 @@ def _was_elected(cluster: Cluster, row: int, leader_epoch: int | None) -> bool:
     )
 
 
-def _elect(cluster: Cluster, row: int, live: frozenset[int], *, unclean: bool) -> Election:
+def _elect(cluster: model.Cluster, row: int, live: frozenset[int], *, unclean: bool) -> Election:
     columns = cluster.columns
-    if columns.partition_epoch[row] == NO_EPOCH:
+    if columns.partition_epoch[row] == model.NO_EPOCH:
         # It never had a live replica; `RepairPartitions` elects the first leader.
         return no_leader(
             (), ElectionReason.NO_REPLICA_ONLINE if unclean else ElectionReason.PREFERRED_LEADER_NOT_AVAILABLE
@@ -152,7 +142,7 @@ def _elect(cluster: Cluster, row: int, live: frozenset[int], *, unclean: bool) -
     leader, replicas, isr = int(columns.leader[row]), columns.replicas_of(row), columns.isr_of(row)
     if not unclean:
         return elect_preferred(leader, replicas, isr, live)
-    if leader in live or (leader != NO_LEADER and cluster.rules.elects_completely):
+    if leader in live or (leader != model.NO_LEADER and cluster.rules.elects_completely):
         return Election(leader, isr, False, ElectionReason.ELECTION_NOT_NEEDED)
     return elect_offline(replicas, isr, live, unclean_allowed=True)
 
@@ -162,12 +152,12 @@ MAX_BALANCED = 1_000
 """Leaders elected by one balancing in KRaft mode, as in Kafka (`MAX_ELECTIONS_PER_IMBALANCE`): the rest follows with the next one."""
 
 
-def decide_balance_leaders(cluster: Cluster, event: events.BalanceLeaders) -> Decision[None]:
+def decide_balance_leaders(cluster: model.Cluster, event: events.BalanceLeaders) -> Decision[None]:
     """Elect preferred leaders for the brokers whose imbalance exceeds the event's percentage."""
     columns = cluster.columns
     rows = _counted(cluster)
     preferred = columns.replicas[rows, 0]
-    elsewhere = (columns.leader[rows] != preferred) & (columns.partition_epoch[rows] != NO_EPOCH)
+    elsewhere = (columns.leader[rows] != preferred) & (columns.partition_epoch[rows] != model.NO_EPOCH)
     over = brokers_over_limit(preferred, elsewhere, event.imbalance_percentage)
     available = ~election_columns.offline_flags(cluster, rows, preferred)
     candidates = _not_moving(cluster, rows[elsewhere & over[preferred] & available])
@@ -181,10 +171,10 @@ def decide_balance_leaders(cluster: Cluster, event: events.BalanceLeaders) -> De
         candidates = candidates[elections.elected][:MAX_BALANCED]
         who = Electing(cluster.may_lead(), np.zeros(len(candidates), dtype=np.bool_), preferred=True)
         return decision(complete_change(cluster, candidates, current_target(cluster, candidates), who))
-    return decision(change_leaders(cluster, candidates, elections))
+    return decision(partition_change.change_leaders(cluster, candidates, elections))
 
 
-def brokers_over_limit(preferred: IntArray, elsewhere: BoolArray, percentage: int) -> BoolArray:
+def brokers_over_limit(preferred: model.IntArray, elsewhere: model.BoolArray, percentage: int) -> model.BoolArray:
     """Return flags by broker id: whether a broker does not lead more than a percentage of the partitions that prefer it.
 
     Takes each partition's preferred replica and whether it is not led by it.
@@ -195,22 +185,22 @@ def brokers_over_limit(preferred: IntArray, elsewhere: BoolArray, percentage: in
     preferring = np.bincount(preferred)
     not_led = np.bincount(preferred[elsewhere], minlength=len(preferring))
     # Compared without dividing: the result is that of Kafka's doubles, without rounding.
-    over: BoolArray = not_led * PERCENT > preferring * percentage
+    over: model.BoolArray = not_led * PERCENT > preferring * percentage
     return over
 
 
-def _counted(cluster: Cluster) -> IntArray:
+def _counted(cluster: model.Cluster) -> model.IntArray:
     """Return the rows of all partitions that have replicas and whose topic is not queued for deletion."""
     columns = cluster.columns
     rows = columns.used()
     queued = [cluster.topics[name].index for name in cluster.deletions if name in cluster.topics]
-    counted: IntArray = rows[columns.replicas[rows, 0] != NO_BROKER]
+    counted: model.IntArray = rows[columns.replicas[rows, 0] != model.NO_BROKER]
     return counted[~np.isin(columns.topic[counted], queued)] if queued else counted
 
 
-def _not_moving(cluster: Cluster, rows: IntArray) -> IntArray:
+def _not_moving(cluster: model.Cluster, rows: model.IntArray) -> model.IntArray:
     """Drop the rows of partitions that are moving."""
     if not cluster.moves:
         return rows
-    not_moving: IntArray = rows[~np.isin(rows, list(cluster.moves))]
+    not_moving: model.IntArray = rows[~np.isin(rows, list(cluster.moves))]
     return not_moving

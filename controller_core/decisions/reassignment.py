@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller_core.model import Cluster, Move, MoveStage, Replicas, TopicPartition, events
-from controller_core.model.columns import unpad
+from controller_core.model import Cluster, Move, MoveStage, Replicas, TopicPartition, columns, events
 from controller_core.model.move import current_replicas, plan_move, without
 from kafka_wire import ErrorCode, Failure
 
@@ -80,7 +79,9 @@ def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) 
 
 def keeps_service(cluster: Cluster, row: int, target: Replicas) -> bool:
     """Whether a replica that has all committed records is in the target; a partition without any cannot lose one."""
-    serving = set(cluster.columns.isr_of(row)) or set(unpad(cluster.columns.elr_in(np.array([row], dtype=np.int32))[0]))
+    serving = set(cluster.columns.isr_of(row)) or set(
+        columns.unpad(cluster.columns.elr_in(np.array([row], dtype=np.int32))[0])
+    )
     return not serving or not serving.isdisjoint(target)
 
 

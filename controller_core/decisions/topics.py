@@ -15,23 +15,12 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model import (
-    NO_BROKER,
-    BoolArray,
-    Cluster,
-    IntArray,
-    Origin,
-    Replicas,
-    changes,
-    events,
-)
+from controller_core import model
+from controller_core.model import changes, events, settings
 from controller_core.model.columns import pad, unpad
 from controller_core.model.decision import Decision
-from controller_core.model.settings import TopicDeletion
-from controller_core.rules.election_columns import elect_new
-from controller_core.rules.mutation_quota import Spending
+from controller_core.rules import election_columns, mutation_quota, striped_placement
 from controller_core.rules.placement import PlacementError, place_added, place_replicas
-from controller_core.rules.striped_placement import StripedBroker, place_striped
 from kafka_node.configs.topic_configs import topic_config_error
 from kafka_node.topic_names import topic_name_error
 from kafka_wire import ErrorCode, Failure
@@ -52,12 +41,12 @@ class TopicCreation:
     configs: Mapping[str, str] = field(default_factory=dict)
 
 
-def decide_create_topics(cluster: Cluster, event: events.CreateTopics) -> Decision[dict[str, TopicCreation]]:
+def decide_create_topics(cluster: model.Cluster, event: events.CreateTopics) -> Decision[dict[str, TopicCreation]]:
     """Check and place each topic; write the valid ones, unless the request is only to be validated."""
     results: dict[str, TopicCreation] = {}
     made: list[changes.Change] = []
     remaining = MAX_PARTITIONS_PER_REQUEST
-    spending = Spending(event.allowance)
+    spending = mutation_quota.Spending(event.allowance)
     for new in event.topics:
         if (repeated := _created_earlier(cluster, new)) is not None:
             results[new.name] = repeated
@@ -85,7 +74,7 @@ def decide_create_topics(cluster: Cluster, event: events.CreateTopics) -> Decisi
             partitions = np.arange(len(placed), dtype=np.int32)
             made.append(
                 changes.TopicAdded(
-                    new.name, new.topic_id, partitions, placed, Origin.REQUESTED, configs=configs, states=states
+                    new.name, new.topic_id, partitions, placed, model.Origin.REQUESTED, configs=configs, states=states
                 )
             )
     created = frozenset(name for name, result in results.items() if result.failure is None)
@@ -94,11 +83,11 @@ def decide_create_topics(cluster: Cluster, event: events.CreateTopics) -> Decisi
     return Decision(tuple(made), then=then, reply=results)
 
 
-def _first_states(cluster: Cluster, replicas: IntArray) -> changes.FirstStates | Failure | None:
+def _first_states(cluster: model.Cluster, replicas: model.IntArray) -> changes.FirstStates | Failure | None:
     """Return first leaders, ISRs and directories; None where the mode writes them later."""
     if not cluster.rules.new_leader_at_once:
         return None
-    elections = elect_new(replicas, _flags(cluster.may_lead(), replicas))
+    elections = election_columns.elect_new(replicas, _flags(cluster.may_lead(), replicas))
     if not elections.elected.all():
         message = f"All replicas of partition {int(np.argmin(elections.elected))} are fenced or in controlled shutdown."
         return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
@@ -107,14 +96,14 @@ def _first_states(cluster: Cluster, replicas: IntArray) -> changes.FirstStates |
     return changes.FirstStates(elections.leader, elections.isr, directories)
 
 
-def _flags(brokers: Iterable[int], replicas: IntArray) -> BoolArray:
+def _flags(brokers: Iterable[int], replicas: model.IntArray) -> model.BoolArray:
     """Return flags by broker id that `replicas` can index: new replicas may be on brokers that no partition has yet."""
     flags = np.zeros(int(replicas.max(initial=0)) + 2, dtype=np.bool_)
     flags[[broker for broker in brokers if broker < len(flags) - 1]] = True
     return flags
 
 
-def _created_earlier(cluster: Cluster, new: events.NewTopic) -> TopicCreation | None:
+def _created_earlier(cluster: model.Cluster, new: events.NewTopic) -> TopicCreation | None:
     """Return the topic that an earlier attempt at this request created, whose write was refused in part or whose result was lost.
 
     The topic id, generated for the request, distinguishes it from another topic of that name.
@@ -131,8 +120,8 @@ def _configs(new: events.NewTopic) -> dict[str, str]:
 
 
 def _place_topic(
-    cluster: Cluster, new: events.NewTopic, event: events.CreateTopics, earlier: Mapping[str, TopicCreation]
-) -> IntArray | Failure:
+    cluster: model.Cluster, new: events.NewTopic, event: events.CreateTopics, earlier: Mapping[str, TopicCreation]
+) -> model.IntArray | Failure:
     """Check one new topic against those of the cluster and of the same request, and place its replicas.
 
     Shape (partitions, replication factor).
@@ -156,22 +145,22 @@ def _place_topic(
         return Failure(ErrorCode.POLICY_VIOLATION, message)
     try:
         if cluster.rules.striped_placement:
-            return place_striped(_usable(cluster), partitions, replication_factor, seed=new.seed)
+            return striped_placement.place_striped(_usable(cluster), partitions, replication_factor, seed=new.seed)
         return place_replicas(_racks(cluster), partitions, replication_factor, new.start_index, new.replica_shift)
     except PlacementError as error:
         return _refused_placement(error)
 
 
-def _usable(cluster: Cluster) -> list[StripedBroker]:
+def _usable(cluster: model.Cluster) -> list[striped_placement.StripedBroker]:
     """Return the brokers that may get replicas in KRaft mode: fenced ones too, but none in shutdown or without a free directory."""
     return [
-        StripedBroker(broker.id, broker.rack, broker.fenced)
+        striped_placement.StripedBroker(broker.id, broker.rack, broker.fenced)
         for broker in cluster.brokers.values()
         if broker.id not in cluster.shutting_down and broker.may_get_replicas
     ]
 
 
-def _given(cluster: Cluster, assignment: Mapping[int, Replicas]) -> IntArray | Failure:
+def _given(cluster: model.Cluster, assignment: Mapping[int, model.Replicas]) -> model.IntArray | Failure:
     """Check an assignment given by the caller."""
     message = None
     lists = [assignment[partition] for partition in sorted(assignment)]
@@ -187,7 +176,7 @@ def _given(cluster: Cluster, assignment: Mapping[int, Replicas]) -> IntArray | F
     return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message) if message else pad(lists)
 
 
-def _known_brokers(cluster: Cluster, lists: Iterable[Replicas]) -> frozenset[int]:
+def _known_brokers(cluster: model.Cluster, lists: Iterable[model.Replicas]) -> frozenset[int]:
     """Return the brokers that a new topic may be assigned to: registered ones, and offline ones that have replicas.
 
     Kafka in ZooKeeper mode accepts any id (ZkAdminManager.createTopics); an id that nothing in the cluster contains is a mistake.
@@ -196,10 +185,10 @@ def _known_brokers(cluster: Cluster, lists: Iterable[Replicas]) -> frozenset[int
     if not cluster.rules.striped_placement and not known.issuperset(chain.from_iterable(lists)):
         columns = cluster.columns
         known |= frozenset(np.unique(columns.replicas[columns.used()]).tolist())
-    return known - {NO_BROKER, cluster.controller_id}
+    return known - {model.NO_BROKER, cluster.controller_id}
 
 
-def _refuse_replicas(cluster: Cluster, replicas: Replicas, known: Iterable[int]) -> str | None:
+def _refuse_replicas(cluster: model.Cluster, replicas: model.Replicas, known: Iterable[int]) -> str | None:
     if not replicas:
         return "Cannot have replication factor of 0 for any partition."
     if len(set(replicas)) != len(replicas):
@@ -211,11 +200,13 @@ def _refuse_replicas(cluster: Cluster, replicas: Replicas, known: Iterable[int])
     return None
 
 
-def decide_create_partitions(cluster: Cluster, event: events.CreatePartitions) -> Decision[dict[str, Failure | None]]:
+def decide_create_partitions(
+    cluster: model.Cluster, event: events.CreatePartitions
+) -> Decision[dict[str, Failure | None]]:
     """Check and place the partitions to add to each topic."""
     results: dict[str, Failure | None] = {}
     made: list[changes.Change] = []
-    spending = Spending(event.allowance)
+    spending = mutation_quota.Spending(event.allowance)
     for new in event.topics:
         placed = _place_partitions(cluster, new)
         states = None if isinstance(placed, Failure) else _first_states(cluster, placed)
@@ -227,14 +218,14 @@ def decide_create_partitions(cluster: Cluster, event: events.CreatePartitions) -
         if not isinstance(placed, Failure) and not event.validate_only:
             first = len(cluster.topics[new.topic].rows)
             partitions = np.arange(first, first + len(placed), dtype=np.int32)
-            made.append(changes.PartitionsAdded(new.topic, partitions, placed, Origin.REQUESTED, states))
+            made.append(changes.PartitionsAdded(new.topic, partitions, placed, model.Origin.REQUESTED, states))
     # Also for refused topics: an earlier attempt at the request may have added their partitions.
     needs_leaders = not event.validate_only and not cluster.rules.new_leader_at_once
     then = (events.RepairPartitions(frozenset(results)),) if needs_leaders else ()
     return Decision(tuple(made), then=then, reply=results)
 
 
-def _place_partitions(cluster: Cluster, new: events.NewPartitions) -> IntArray | Failure:
+def _place_partitions(cluster: model.Cluster, new: events.NewPartitions) -> model.IntArray | Failure:
     topic = cluster.topics.get(new.topic)
     if topic is None or new.topic in cluster.deletions:
         return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{new.topic}' does not exist.")
@@ -259,15 +250,15 @@ def _place_partitions(cluster: Cluster, new: events.NewPartitions) -> IntArray |
         return _given_added(cluster, new.assignments, added, len(first_replicas))
     try:
         if cluster.rules.striped_placement:
-            return place_striped(_usable(cluster), added, len(first_replicas), seed=new.seed)
+            return striped_placement.place_striped(_usable(cluster), added, len(first_replicas), seed=new.seed)
         return place_added(_racks(cluster), first_replicas, current, added)
     except PlacementError as error:
         return _refused_placement(error)
 
 
 def _given_added(
-    cluster: Cluster, assignments: Sequence[Replicas], added: int, replication_factor: int
-) -> IntArray | Failure:
+    cluster: model.Cluster, assignments: Sequence[model.Replicas], added: int, replication_factor: int
+) -> model.IntArray | Failure:
     message = None
     if len(assignments) != added:
         message = f"Increasing the number of partitions by {added} but {len(assignments)} assignments provided."
@@ -282,12 +273,12 @@ def _given_added(
     return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message) if message else pad(assignments)
 
 
-def check_deletions(cluster: Cluster, event: events.DeleteTopics) -> dict[str, Failure | None]:
+def check_deletions(cluster: model.Cluster, event: events.DeleteTopics) -> dict[str, Failure | None]:
     """Return for each name why its topic may not be deleted; None: it may."""
-    if cluster.topic_deletion is TopicDeletion.DISABLED:
+    if cluster.topic_deletion is settings.TopicDeletion.DISABLED:
         disabled = Failure(ErrorCode.TOPIC_DELETION_DISABLED, ErrorCode.TOPIC_DELETION_DISABLED.message)
         return dict.fromkeys(event.names, disabled)
-    spending = Spending(event.allowance)
+    spending = mutation_quota.Spending(event.allowance)
     unknown = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
     return {
         name: spending.take(len(cluster.topics[name].rows)) if name in cluster.topics else unknown
@@ -295,7 +286,7 @@ def check_deletions(cluster: Cluster, event: events.DeleteTopics) -> dict[str, F
     }
 
 
-def _racks(cluster: Cluster) -> dict[int, str | None]:
+def _racks(cluster: model.Cluster) -> dict[int, str | None]:
     """Return live brokers and their racks; the controller's id is not among them (protocol notes, Z22)."""
     return {broker: cluster.brokers[broker].rack for broker in sorted(cluster.may_lead())}
 

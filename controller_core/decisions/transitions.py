@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from controller_core.model import BoolArray, Cluster, IntArray, changes
-from controller_core.model.settings import UNCLEAN_ELECTION
+from controller_core.model import BoolArray, Cluster, IntArray, changes, settings
 from controller_core.rules.partition_change import check_states, next_partition_epoch
 from kafka_node.configs.topic_configs import config_value
 
@@ -26,8 +25,8 @@ def add_topic(change: changes.TopicAdded, cluster: Cluster) -> IntArray:
     topic = cluster.add_topic(change.name, change.topic_id)
     topic.rows = cluster.columns.add(topic.index, change.partitions, change.replicas)
     # Kafka parses a boolean regardless of case and of surrounding whitespace (ConfigDef.parseType).
-    if UNCLEAN_ELECTION in change.configs:
-        cluster.unclean_topics[change.name] = config_value(UNCLEAN_ELECTION, change.configs) is True
+    if settings.UNCLEAN_ELECTION in change.configs:
+        cluster.unclean_topics[change.name] = config_value(settings.UNCLEAN_ELECTION, change.configs) is True
     return topic.rows
 
 

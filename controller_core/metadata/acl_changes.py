@@ -8,10 +8,8 @@ from uuid import UUID
 
 from controller_core.metadata.payloads import MAX_RECORDS
 from controller_core.metadata.record_decision import RecordDecision
-from kafka_metadata.failures import MetadataError
+from kafka_metadata import failures, records, security_records
 from kafka_metadata.image import MetadataImage
-from kafka_metadata.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord
-from kafka_metadata.security_records import acl_binding, acl_record
 from kafka_node.authorization.acl import Binding, BindingFilter, Operation, PatternType, Permission, ResourceType
 from kafka_wire import ErrorCode, Failure
 
@@ -27,7 +25,10 @@ Deleted = list[Binding] | Failure
 
 def create_acls(image: MetadataImage, bindings: Iterable[Binding], ids: Iterator[UUID]) -> RecordDecision:
     """Create valid ACLs; one that exists or is listed twice adds no record. `ids` draws random ids without end. The reply is None."""
-    wanted = {_key(record): record for record in (acl_record(_draw(image, ids), binding) for binding in bindings)}
+    wanted = {
+        _key(record): record
+        for record in (security_records.acl_record(_draw(image, ids), binding) for binding in bindings)
+    }
     for record in image.acls.values():
         wanted.pop(_key(record), None)
     return RecordDecision(tuple(wanted.values()), None)
@@ -54,14 +55,14 @@ def delete_acls(image: MetadataImage, filters: Sequence[BindingFilter]) -> Recor
         found.append(sorted(binding for _, binding in selected))
     if len(removed) > MAX_RECORDS:
         return RecordDecision((), [TOO_MANY_DELETIONS] * len(filters))
-    return RecordDecision(tuple(map(RemoveAccessControlEntryRecord, removed)), found)
+    return RecordDecision(tuple(map(records.RemoveAccessControlEntryRecord, removed)), found)
 
 
 def _draw(image: MetadataImage, ids: Iterator[UUID]) -> UUID:
     return next(acl_id for acl_id in ids if acl_id not in image.acls)
 
 
-def _key(record: AccessControlEntryRecord) -> tuple[object, ...]:
+def _key(record: records.AccessControlEntryRecord) -> tuple[object, ...]:
     """Return an ACL without its id."""
     return (
         *(record.resource_type, record.resource_name, record.pattern_type),
@@ -69,11 +70,11 @@ def _key(record: AccessControlEntryRecord) -> tuple[object, ...]:
     )
 
 
-def _binding(record: AccessControlEntryRecord) -> Binding | None:
+def _binding(record: records.AccessControlEntryRecord) -> Binding | None:
     """Return the ACL of a record; None for one of a later version, which no filter can name."""
     try:
-        return acl_binding(record)
-    except MetadataError:
+        return security_records.acl_binding(record)
+    except failures.MetadataError:
         return None
 
 

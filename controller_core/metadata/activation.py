@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from controller_core.metadata.payloads import Write
 from controller_core.model.settings import MIN_ISR
-from kafka_metadata.failures import MetadataError
+from kafka_metadata import failures, metadata_versions
 from kafka_metadata.metadata_log import MetadataLog
-from kafka_metadata.metadata_versions import ELR_VERSION, METADATA_VERSION, TRANSACTIONS_SINCE
 from kafka_metadata.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -38,13 +37,16 @@ def activation_write(
     if log.image.metadata_version is not None:
         return Write(abort), log.image.metadata_version
     levels = {record.name: record.feature_level for record in bootstrap if isinstance(record, FeatureLevelRecord)}
-    if METADATA_VERSION not in levels:
-        raise MetadataError(
+    if metadata_versions.METADATA_VERSION not in levels:
+        raise failures.MetadataError(
             "The bootstrap records have no metadata.version. Format the controllers' directories again."
         )
-    content = (*bootstrap, *_cluster_min_insync_replicas(levels.get(ELR_VERSION, 0), min_insync_replicas))
-    metadata_version = levels[METADATA_VERSION]
-    if metadata_version < TRANSACTIONS_SINCE:
+    content = (
+        *bootstrap,
+        *_cluster_min_insync_replicas(levels.get(metadata_versions.ELR_VERSION, 0), min_insync_replicas),
+    )
+    metadata_version = levels[metadata_versions.METADATA_VERSION]
+    if metadata_version < metadata_versions.TRANSACTIONS_SINCE:
         return Write(content), metadata_version
     records = (*abort, BeginTransactionRecord(TRANSACTION_NAME), *content, EndTransactionRecord())
     return Write(records, is_atomic=False), metadata_version

@@ -14,9 +14,7 @@ from controller_core.metadata.new_partitions import new_partitions
 from controller_core.metadata.partition_changes import partition_changes
 from controller_core.metadata.payloads import Part
 from controller_core.model import Broker, Cluster, changes, quorum_changes
-from kafka_metadata import records
-from kafka_metadata.metadata_versions import METADATA_VERSION, MINIMUM_VERSION
-from kafka_metadata.records import SECURITY_PROTOCOL_IDS, FencingChange, MetadataRecord, ResourceType
+from kafka_metadata import metadata_versions, records
 
 IN_MEMORY = (
     quorum_changes.BrokerLeaving,
@@ -53,10 +51,12 @@ def _new(made: Sequence[Any], cluster: Cluster) -> Iterator[Part]:
     yield tuple(record for change in made if isinstance(change, changes.TopicAdded) for record in _add_topic(change))
     added = [(_topic_id(cluster, change), change) for change in made if len(change.partitions)]
     if added:
-        yield new_partitions(added, cluster.features.get(METADATA_VERSION, MINIMUM_VERSION))
+        yield new_partitions(
+            added, cluster.features.get(metadata_versions.METADATA_VERSION, metadata_versions.MINIMUM_VERSION)
+        )
 
 
-def _register_broker(change: quorum_changes.BrokerRegistered, _cluster: Cluster) -> Iterator[MetadataRecord]:
+def _register_broker(change: quorum_changes.BrokerRegistered, _cluster: Cluster) -> Iterator[records.MetadataRecord]:
     yield broker_record(change.broker)
 
 
@@ -69,7 +69,10 @@ def broker_record(broker: Broker) -> records.RegisterBrokerRecord:
         broker.epoch,
         tuple(
             records.EndPoint(
-                endpoint.listener, endpoint.host, endpoint.port, SECURITY_PROTOCOL_IDS[endpoint.security_protocol]
+                endpoint.listener,
+                endpoint.host,
+                endpoint.port,
+                records.SECURITY_PROTOCOL_IDS[endpoint.security_protocol],
             )
             for endpoint in broker.endpoints
         ),
@@ -82,14 +85,14 @@ def broker_record(broker: Broker) -> records.RegisterBrokerRecord:
     )
 
 
-def _change_broker(change: quorum_changes.BrokerChanged, cluster: Cluster) -> Iterator[MetadataRecord]:
+def _change_broker(change: quorum_changes.BrokerChanged, cluster: Cluster) -> Iterator[records.MetadataRecord]:
     was_in_shutdown = cluster.brokers[change.broker].in_controlled_shutdown
     ends_shutdown = change.in_controlled_shutdown is False and was_in_shutdown
     assert not ends_shutdown, "only a new incarnation ends a controlled shutdown"
     assert change.directories != (), "an empty list of directories means unchanged"
-    fenced = FencingChange.NONE
+    fenced = records.FencingChange.NONE
     if change.fenced is not None:
-        fenced = FencingChange.FENCE if change.fenced else FencingChange.UNFENCE
+        fenced = records.FencingChange.FENCE if change.fenced else records.FencingChange.UNFENCE
     yield records.BrokerRegistrationChangeRecord(
         change.broker,
         change.broker_epoch,
@@ -100,31 +103,31 @@ def _change_broker(change: quorum_changes.BrokerChanged, cluster: Cluster) -> It
     )
 
 
-def _unregister_broker(change: changes.BrokerUnregistered, _cluster: Cluster) -> Iterator[MetadataRecord]:
+def _unregister_broker(change: changes.BrokerUnregistered, _cluster: Cluster) -> Iterator[records.MetadataRecord]:
     yield records.UnregisterBrokerRecord(change.broker, change.broker_epoch)
 
 
-def _change_configs(change: quorum_changes.ConfigsChanged, _cluster: Cluster) -> Iterator[MetadataRecord]:
+def _change_configs(change: quorum_changes.ConfigsChanged, _cluster: Cluster) -> Iterator[records.MetadataRecord]:
     for name, value in change.values.items():
         yield records.ConfigRecord(change.type, change.name, name, value)
 
 
-def _change_feature(change: quorum_changes.FeatureLevelChanged, _cluster: Cluster) -> Iterator[MetadataRecord]:
+def _change_feature(change: quorum_changes.FeatureLevelChanged, _cluster: Cluster) -> Iterator[records.MetadataRecord]:
     yield records.FeatureLevelRecord(change.name, change.level)
 
 
-def _clear_elr(change: quorum_changes.ElrCleared, _cluster: Cluster) -> Iterator[MetadataRecord]:
+def _clear_elr(change: quorum_changes.ElrCleared, _cluster: Cluster) -> Iterator[records.MetadataRecord]:
     yield records.ClearElrRecord(change.topic or "")
 
 
-def _add_topic(change: changes.TopicAdded) -> Iterator[MetadataRecord]:
+def _add_topic(change: changes.TopicAdded) -> Iterator[records.MetadataRecord]:
     assert not change.moves, "a new topic has no moves"
     yield records.TopicRecord(change.name, _known_id(change.topic_id))
     for name, value in change.configs.items():
-        yield records.ConfigRecord(ResourceType.TOPIC, change.name, name, value)
+        yield records.ConfigRecord(records.ResourceType.TOPIC, change.name, name, value)
 
 
-def _remove_topic(change: changes.TopicRemoved, cluster: Cluster) -> Iterator[MetadataRecord]:
+def _remove_topic(change: changes.TopicRemoved, cluster: Cluster) -> Iterator[records.MetadataRecord]:
     yield records.RemoveTopicRecord(_known_id(cluster.topics[change.topic].topic_id))
 
 
@@ -139,11 +142,11 @@ def _known_id(topic_id: UUID | None) -> UUID:
     return topic_id
 
 
-def _allocate_producer_ids(change: changes.ProducerIdsAllocated, _cluster: Cluster) -> Iterator[MetadataRecord]:
+def _allocate_producer_ids(change: changes.ProducerIdsAllocated, _cluster: Cluster) -> Iterator[records.MetadataRecord]:
     yield records.ProducerIdsRecord(change.broker, change.broker_epoch, change.last + 1)
 
 
-_WRITERS: Mapping[type[changes.Change], Callable[[Any, Cluster], Iterator[MetadataRecord]]] = {
+_WRITERS: Mapping[type[changes.Change], Callable[[Any, Cluster], Iterator[records.MetadataRecord]]] = {
     quorum_changes.BrokerChanged: _change_broker,
     quorum_changes.BrokerRegistered: _register_broker,
     changes.BrokerUnregistered: _unregister_broker,

@@ -10,20 +10,12 @@ from uuid import UUID
 
 import numpy as np
 
-from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
-from kafka_metadata.records import (
-    NO_LEADER_CHANGE,
-    NO_RECOVERY_CHANGE,
-    LeaderRecoveryState,
-    PartitionChangeRecord,
-    PartitionRecord,
-    Uuids,
-)
+from kafka_metadata import directory_ids, records
 from kafka_wire.columns.record_encoder import UUID as UUID_ELEMENT
 from kafka_wire.columns.record_encoder import Lists, RecordColumns
 
 
-def partition_records(columns: RecordColumns) -> Iterator[PartitionRecord]:
+def partition_records(columns: RecordColumns) -> Iterator[records.PartitionRecord]:
     """Yield the records of columns of PartitionRecords: with a directory for each replica, and lists of eligible leader replicas."""
     uuid_of = _Uuids().__getitem__
     count = len(columns)
@@ -31,7 +23,7 @@ def partition_records(columns: RecordColumns) -> Iterator[PartitionRecord]:
     recovery = numbers.get("leader_recovery_state")
     replicas = tuples(lists["replicas"], count)
     return map(
-        PartitionRecord,
+        records.PartitionRecord,
         numbers["partition_id"].tolist(),
         map(uuid_of, columns.topic_ids.tolist()),
         replicas,
@@ -41,9 +33,9 @@ def partition_records(columns: RecordColumns) -> Iterator[PartitionRecord]:
         numbers["partition_epoch"].tolist(),
         _or_empty(lists.get("removing_replicas"), count),
         _or_empty(lists.get("adding_replicas"), count),
-        [LeaderRecoveryState.RECOVERED] * count if recovery is None else recovery.tolist(),
+        [records.LeaderRecoveryState.RECOVERED] * count if recovery is None else recovery.tolist(),
         (
-            directories or (MIGRATING_DIRECTORY,) * len(assigned)
+            directories or (directory_ids.MIGRATING_DIRECTORY,) * len(assigned)
             for directories, assigned in zip(_uuids(lists.get("directories"), count), replicas, strict=True)
         ),
         _or_empty(lists.get("eligible_leader_replicas"), count),
@@ -51,22 +43,22 @@ def partition_records(columns: RecordColumns) -> Iterator[PartitionRecord]:
     )
 
 
-def change_records(columns: RecordColumns) -> Iterator[PartitionChangeRecord]:
+def change_records(columns: RecordColumns) -> Iterator[records.PartitionChangeRecord]:
     """Yield the records of columns of PartitionChangeRecords."""
     uuid_of = _Uuids().__getitem__
     count = len(columns)
     numbers, lists = columns.numbers, columns.lists
     leader, recovery = numbers.get("leader"), numbers.get("leader_recovery_state")
     return map(
-        PartitionChangeRecord,
+        records.PartitionChangeRecord,
         numbers["partition_id"].tolist(),
         map(uuid_of, columns.topic_ids.tolist()),
         tuples(lists.get("isr"), count),
-        [NO_LEADER_CHANGE] * count if leader is None else leader.tolist(),
+        [records.NO_LEADER_CHANGE] * count if leader is None else leader.tolist(),
         tuples(lists.get("replicas"), count),
         tuples(lists.get("removing_replicas"), count),
         tuples(lists.get("adding_replicas"), count),
-        [NO_RECOVERY_CHANGE] * count if recovery is None else recovery.tolist(),
+        [records.NO_RECOVERY_CHANGE] * count if recovery is None else recovery.tolist(),
         _uuids(lists.get("directories"), count),
         tuples(lists.get("eligible_leader_replicas"), count),
         tuples(lists.get("last_known_elr"), count),
@@ -101,7 +93,7 @@ def _or_empty(column: Lists | None, count: int) -> list[Any]:
     return [ids or () for ids in tuples(column, count)]
 
 
-def _uuids(column: Lists | None, count: int) -> list[Uuids | None]:
+def _uuids(column: Lists | None, count: int) -> list[records.Uuids | None]:
     """Return lists of ids; equal ones, as partitions with the same replicas have, are one object."""
     if column is None:
         return [None] * count
@@ -125,13 +117,13 @@ class _Uuids(dict[bytes, UUID]):
         return made
 
 
-class _UuidLists(dict[bytes, Uuids]):
+class _UuidLists(dict[bytes, records.Uuids]):
     """Lists of ids by the bytes of all of them."""
 
     def __init__(self) -> None:
         self._one: Mapping[bytes, UUID] = _Uuids()
 
-    def __missing__(self, content: bytes) -> Uuids:
+    def __missing__(self, content: bytes) -> records.Uuids:
         size = UUID_ELEMENT.itemsize
         made = self[content] = tuple(self._one[content[at : at + size]] for at in range(0, len(content), size))
         return made

@@ -9,21 +9,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from controller_core.model.mode_rules import KAFKA_4_CONFIGS
-from controller_core.model.quorum_changes import ConfigsChanged
+from controller_core.model import mode_rules, quorum_changes
 from controller_core.model.settings import MIN_ISR
+from kafka_metadata import metadata_versions, records
 from kafka_metadata.image import MetadataImage
-from kafka_metadata.metadata_versions import CORDONED_SINCE, version_name
-from kafka_metadata.records import ResourceType
-from kafka_node.configs.alterations import Configs, altered
-from kafka_node.configs.client_metrics_configs import client_metrics_failure
-from kafka_node.configs.config_rules import ConfigType, parse
-from kafka_node.configs.group_configs import group_config_error
+from kafka_node.configs import (
+    alterations,
+    client_metrics_configs,
+    config_rules,
+    group_configs,
+    resource_types,
+    setting_table,
+    topic_config_table_4,
+    topic_configs,
+)
 from kafka_node.configs.layered_settings import Settings
-from kafka_node.configs.resource_types import NODE_ID
-from kafka_node.configs.setting_table import SETTINGS
-from kafka_node.configs.topic_config_table_4 import TOPIC_CONFIGS
-from kafka_node.configs.topic_configs import topic_config_error
 from kafka_node.outcomes import Outcome
 from kafka_node.topic_names import illegal_name_reason
 from kafka_wire import Body, ErrorCode, Failure
@@ -36,9 +36,11 @@ CLUSTER_DEFAULT = ""
 MAX_VALUE_CHARACTERS = (1 << 15) - 1
 """Longest value of a config in Kafka's records; appending to lists would otherwise exceed every size."""
 
-_DEFAULTS: Mapping[ResourceType, Configs] = {
-    ResourceType.TOPIC: {name: row.default for name, row in TOPIC_CONFIGS.items()},
-    ResourceType.BROKER: {name: row.default for name, row in SETTINGS.items() if row.default is not None},
+_DEFAULTS: Mapping[records.ResourceType, alterations.Configs] = {
+    records.ResourceType.TOPIC: {name: row.default for name, row in topic_config_table_4.TOPIC_CONFIGS.items()},
+    records.ResourceType.BROKER: {
+        name: row.default for name, row in setting_table.SETTINGS.items() if row.default is not None
+    },
 }
 """Values to which elements are appended where a config is not set; lists of other resources cannot be appended to (KafkaRaftServer.configSchema)."""
 
@@ -48,7 +50,7 @@ class Alterations:
     """Outcome of each resource of a request, in its order, and what changes."""
 
     outcomes: tuple[Outcome, ...]
-    changes: tuple[ConfigsChanged, ...]
+    changes: tuple[quorum_changes.ConfigsChanged, ...]
 
 
 def alter_configs(
@@ -71,16 +73,18 @@ def alter_configs(
     ]
     return Alterations(
         tuple(outcome if isinstance(outcome, Failure) else None for outcome in decided),
-        tuple(outcome for outcome in decided if isinstance(outcome, ConfigsChanged) and outcome.values),
+        tuple(outcome for outcome in decided if isinstance(outcome, quorum_changes.ConfigsChanged) and outcome.values),
     )
 
 
 def _alter(
     image: MetadataImage, settings: Settings, resource: Body, *, incremental: bool, is_forwarded: bool
-) -> ConfigsChanged | Failure:
-    kind, name = ResourceType(resource["resource_type"]), resource["resource_name"]
+) -> quorum_changes.ConfigsChanged | Failure:
+    kind, name = records.ResourceType(resource["resource_type"]), resource["resource_name"]
     current = image.config_values(kind, name)
-    configs = altered(current, resource, _DEFAULTS.get(kind, {}), partial(_is_list, kind), incremental=incremental)
+    configs = alterations.altered(
+        current, resource, _DEFAULTS.get(kind, {}), partial(_is_list, kind), incremental=incremental
+    )
     if isinstance(configs, Failure):
         return configs
     changed = {key: value for key, value in configs.items() if current.get(key) != value}
@@ -88,15 +92,19 @@ def _alter(
     failure = failure or _unknown_resource(image, kind, name)
     if failure is not None:
         return failure
-    return ConfigsChanged(kind, name, {**changed, **dict.fromkeys(current.keys() - configs.keys())})
+    return quorum_changes.ConfigsChanged(kind, name, {**changed, **dict.fromkeys(current.keys() - configs.keys())})
 
 
-def _is_list(kind: ResourceType, name: str) -> bool:
-    row = TOPIC_CONFIGS.get(name) if kind is ResourceType.TOPIC else SETTINGS.get(name)
-    return kind in _DEFAULTS and row is not None and row.kind is ConfigType.LIST
+def _is_list(kind: records.ResourceType, name: str) -> bool:
+    row = (
+        topic_config_table_4.TOPIC_CONFIGS.get(name)
+        if kind is records.ResourceType.TOPIC
+        else setting_table.SETTINGS.get(name)
+    )
+    return kind in _DEFAULTS and row is not None and row.kind is config_rules.ConfigType.LIST
 
 
-def _too_long(changed: Configs) -> Failure | None:
+def _too_long(changed: alterations.Configs) -> Failure | None:
     """Refuse values that no record can have."""
     if all(len(value) <= MAX_VALUE_CHARACTERS for value in changed.values()):
         return None
@@ -107,48 +115,50 @@ def _too_long(changed: Configs) -> Failure | None:
 def _invalid(
     image: MetadataImage,
     settings: Settings,
-    kind: ResourceType,
+    kind: records.ResourceType,
     name: str,
-    current: Configs,
-    configs: Configs,
+    current: alterations.Configs,
+    configs: alterations.Configs,
     *,
     is_forwarded: bool,
 ) -> Failure | None:
     """Return why a resource cannot have this name or these configs."""
     match kind:
-        case ResourceType.TOPIC:
+        case records.ResourceType.TOPIC:
             return _invalid_topic(name, configs)
-        case ResourceType.BROKER:
+        case records.ResourceType.BROKER:
             return (
                 _invalid_broker(name)
                 or _refused_by_elr(image, name, current, configs)
                 or _refused_cordon(image, current, configs, is_forwarded=is_forwarded)
             )
-        case ResourceType.CLIENT_METRICS:
-            return client_metrics_failure(name, configs)
+        case records.ResourceType.CLIENT_METRICS:
+            return client_metrics_configs.client_metrics_failure(name, configs)
         case _:
             if not name:
                 return Failure(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
-            message = group_config_error(configs, settings)
+            message = group_configs.group_config_error(configs, settings)
             return None if message is None else Failure(ErrorCode.INVALID_CONFIG, message)
 
 
-def _invalid_topic(name: str, configs: Configs) -> Failure | None:
+def _invalid_topic(name: str, configs: alterations.Configs) -> Failure | None:
     if not name:
         return Failure(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     if (reason := illegal_name_reason(name)) is not None:
         return Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
-    wrong = topic_config_error(configs, KAFKA_4_CONFIGS)
+    wrong = topic_configs.topic_config_error(configs, mode_rules.KAFKA_4_CONFIGS)
     return None if wrong is None else Failure(ErrorCode.INVALID_CONFIG, wrong.message)
 
 
 def _invalid_broker(name: str) -> Failure | None:
-    if name == CLUSTER_DEFAULT or NODE_ID.fullmatch(name):
+    if name == CLUSTER_DEFAULT or resource_types.NODE_ID.fullmatch(name):
         return Failure(ErrorCode.INVALID_REQUEST, "Invalid negative broker ID.") if name.startswith("-") else None
     return Failure(ErrorCode.INVALID_REQUEST, "Unable to parse broker name as a base 10 number.")
 
 
-def _refused_by_elr(image: MetadataImage, name: str, current: Configs, configs: Configs) -> Failure | None:
+def _refused_by_elr(
+    image: MetadataImage, name: str, current: alterations.Configs, configs: alterations.Configs
+) -> Failure | None:
     """Eligible leader replicas depend on min.insync.replicas, and brokers must not differ in it (KIP-966)."""
     if not image.is_elr_enabled:
         return None
@@ -161,14 +171,16 @@ def _refused_by_elr(image: MetadataImage, name: str, current: Configs, configs: 
     return None
 
 
-def _refused_cordon(image: MetadataImage, current: Configs, configs: Configs, *, is_forwarded: bool) -> Failure | None:
+def _refused_cordon(
+    image: MetadataImage, current: alterations.Configs, configs: alterations.Configs, *, is_forwarded: bool
+) -> Failure | None:
     """Only a broker knows its directories: a change that comes to a controller directly may only uncordon (KIP-1066)."""
     if configs.get(CORDONED) == current.get(CORDONED):
         return None
-    if (image.metadata_version or 0) < CORDONED_SINCE:
+    if (image.metadata_version or 0) < metadata_versions.CORDONED_SINCE:
         message = (
             f"The {CORDONED} configuration value cannot be set because it requires metadata.version >= "
-            f"{version_name(CORDONED_SINCE)}"
+            f"{metadata_versions.version_name(metadata_versions.CORDONED_SINCE)}"
         )
         return Failure(ErrorCode.INVALID_CONFIG, message)
     if is_forwarded or _cordoned(configs) <= _cordoned(current):
@@ -179,18 +191,18 @@ def _refused_cordon(image: MetadataImage, current: Configs, configs: Configs, *,
     return Failure(ErrorCode.INVALID_CONFIG, message)
 
 
-def _cordoned(configs: Configs) -> frozenset[str]:
-    found = parse(ConfigType.LIST, configs.get(CORDONED, ""))
+def _cordoned(configs: alterations.Configs) -> frozenset[str]:
+    found = config_rules.parse(config_rules.ConfigType.LIST, configs.get(CORDONED, ""))
     assert isinstance(found, tuple), "a list is parsed into a tuple"
     return frozenset(found)
 
 
-def _unknown_resource(image: MetadataImage, kind: ResourceType, name: str) -> Failure | None:
+def _unknown_resource(image: MetadataImage, kind: records.ResourceType, name: str) -> Failure | None:
     """Return that there is no such topic or node; groups and subscriptions need not be there."""
-    if kind is ResourceType.TOPIC and image.topic(name) is None:
+    if kind is records.ResourceType.TOPIC and image.topic(name) is None:
         return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     if (
-        kind is ResourceType.BROKER
+        kind is records.ResourceType.BROKER
         and name != CLUSTER_DEFAULT
         and int(name) not in {*image.brokers, *image.controllers}
     ):

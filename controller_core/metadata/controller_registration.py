@@ -1,17 +1,16 @@
 """Registration of a controller (KIP-919). Source: ClusterControlManager.registerController of Kafka 4.3."""
 
 from controller_core.metadata.record_decision import RecordDecision
+from kafka_metadata import metadata_versions, records
 from kafka_metadata.image import MetadataImage
-from kafka_metadata.metadata_versions import CONTROLLERS_SINCE, MINIMUM_VERSION, version_name
-from kafka_metadata.records import RegisterControllerRecord
 from kafka_wire import ErrorCode, Failure
 
 
-def register_controller(image: MetadataImage, record: RegisterControllerRecord) -> RecordDecision:
+def register_controller(image: MetadataImage, record: records.RegisterControllerRecord) -> RecordDecision:
     """Register a controller, or refuse one that does not support a feature of the cluster. The reply is a Failure or None."""
-    level = image.metadata_version or MINIMUM_VERSION
-    if level < CONTROLLERS_SINCE:
-        message = f"The current MetadataVersion {version_name(level)} does not support controller registrations."
+    level = image.metadata_version or metadata_versions.MINIMUM_VERSION
+    if level < metadata_versions.CONTROLLERS_SINCE:
+        message = f"The current MetadataVersion {metadata_versions.version_name(level)} does not support controller registrations."
         return RecordDecision((), Failure(ErrorCode.UNSUPPORTED_VERSION, message))
     supported = {feature.name: feature for feature in record.features}
     for name, finalized in image.features.items():

@@ -10,15 +10,8 @@ from controller_core.metadata.record_decision import RecordDecision
 from controller_core.model.settings import MIN_ISR
 from controller_core.rules.feature_levels import refused_dependency, refused_step
 from controller_core.rules.features import FeatureUpdate, UpgradeType
+from kafka_metadata import metadata_versions
 from kafka_metadata.image import MetadataImage
-from kafka_metadata.metadata_versions import (
-    CONTROLLERS_SINCE,
-    ELR_VERSION,
-    KRAFT_VERSION,
-    METADATA_VERSION,
-    MINIMUM_VERSION,
-    has_other_records,
-)
 from kafka_metadata.records import ConfigRecord, FeatureLevelRecord, MetadataRecord, ResourceType, SupportedFeature
 from kafka_wire import ErrorCode, Failure
 
@@ -48,9 +41,9 @@ def update_features(
 ) -> RecordDecision:
     """Set levels of features other than kraft.version, all or none. The reply is a Failure or None."""
     wanted = {update.feature: update for update in updates}
-    metadata_version = image.metadata_version or MINIMUM_VERSION
-    if METADATA_VERSION in wanted:
-        metadata_version = wanted[METADATA_VERSION].level
+    metadata_version = image.metadata_version or metadata_versions.MINIMUM_VERSION
+    if metadata_versions.METADATA_VERSION in wanted:
+        metadata_version = wanted[metadata_versions.METADATA_VERSION].level
     for update in wanted.values():
         failure = _refused(image, quorum, update, metadata_version)
         if failure is not None:
@@ -58,7 +51,7 @@ def update_features(
     if validate_only:
         return RecordDecision((), None)
     records: list[MetadataRecord] = []
-    if ELR_VERSION in wanted and wanted[ELR_VERSION].level > 0:
+    if metadata_versions.ELR_VERSION in wanted and wanted[metadata_versions.ELR_VERSION].level > 0:
         records += _uniform_min_insync_replicas(image, quorum.min_insync_replicas)
     records += (FeatureLevelRecord(update.feature, update.level) for update in wanted.values())
     return RecordDecision(tuple(records), None)
@@ -68,11 +61,14 @@ def refused_kraft_version(image: MetadataImage, quorum: QuorumFeatures, update: 
     """Return why kraft.version may not change to a level, whatever the voters have reported; None if it may."""
     current, level = quorum.kraft_version, update.level
     reason = refused_step(
-        current, level, update.upgrade_type, lambda: reason_not_supported(image, quorum, KRAFT_VERSION, level)
+        current,
+        level,
+        update.upgrade_type,
+        lambda: reason_not_supported(image, quorum, metadata_versions.KRAFT_VERSION, level),
     )
     if reason is None and level != current and update.upgrade_type is not UpgradeType.UPGRADE:
         reason = "Can't downgrade the version of this feature."
-    return None if reason is None else invalid_level(KRAFT_VERSION, level, reason)
+    return None if reason is None else invalid_level(metadata_versions.KRAFT_VERSION, level, reason)
 
 
 def invalid_level(feature: str, level: int, reason: str) -> Failure:
@@ -90,7 +86,7 @@ def _refused(
         update.upgrade_type,
         lambda: reason_not_supported(image, quorum, update.feature, update.level),
     )
-    if reason is None and update.feature == METADATA_VERSION:
+    if reason is None and update.feature == metadata_versions.METADATA_VERSION:
         return _refused_downgrade(current, update)
     if reason is None:
         reason = refused_dependency(update.feature, update.level, metadata_version)
@@ -111,7 +107,7 @@ def reason_not_supported(image: MetadataImage, quorum: QuorumFeatures, feature: 
     for broker in image.brokers.values():
         if (reason := _reason(f"Broker {broker.broker_id}", _levels(broker.features, feature), level)) is not None:
             return reason
-    if (image.metadata_version or MINIMUM_VERSION) < CONTROLLERS_SINCE:
+    if (image.metadata_version or metadata_versions.MINIMUM_VERSION) < metadata_versions.CONTROLLERS_SINCE:
         return None
     others = {node: registration for node, registration in image.controllers.items() if node != quorum.node_id}
     for node, controller in others.items():
@@ -142,7 +138,7 @@ def _levels(features: Iterable[SupportedFeature], name: str) -> Levels:
 
 def _refused_downgrade(current: int, update: FeatureUpdate) -> Failure | None:
     """Refuse a lower metadata version that has other records; Kafka 4.3 does not support it as an unsafe downgrade either."""
-    if update.level >= current or not has_other_records(update.level, current):
+    if update.level >= current or not metadata_versions.has_other_records(update.level, current):
         return None
     reason = "Refusing to perform the requested downgrade because it might delete metadata information."
     if update.upgrade_type is UpgradeType.UNSAFE_DOWNGRADE:

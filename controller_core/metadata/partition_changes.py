@@ -9,11 +9,9 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model import Cluster, IntArray, changes
+from controller_core.model import Cluster, IntArray, Move, changes
 from controller_core.model.columns import differ, pad
-from controller_core.model.move import Move
-from kafka_metadata.metadata_versions import METADATA_VERSION, MINIMUM_VERSION, record_version
-from kafka_metadata.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE
+from kafka_metadata import metadata_versions, records
 from kafka_wire.columns.record_encoder import ABSENT, Lists, RecordColumns
 from kafka_wire.columns.record_encoder import UUID as UUID_TYPE
 
@@ -22,7 +20,9 @@ MESSAGE = "PartitionChangeRecord"
 
 def partition_changes(change: changes.PartitionStates, cluster: Cluster) -> RecordColumns:
     """Return the records of a change, before it is applied, in the version of the cluster's metadata version."""
-    version = record_version(MESSAGE, cluster.features.get(METADATA_VERSION, MINIMUM_VERSION))
+    version = metadata_versions.record_version(
+        MESSAGE, cluster.features.get(metadata_versions.METADATA_VERSION, metadata_versions.MINIMUM_VERSION)
+    )
     assert version is not None, "every metadata version has changes of partitions"
     columns, rows = cluster.columns, change.rows
     raised = change.leader_epoch != columns.leader_epoch[rows]
@@ -30,9 +30,9 @@ def partition_changes(change: changes.PartitionStates, cluster: Cluster) -> Reco
     recovering = change.recovering_after(columns.recovering[rows])
     numbers = {
         "partition_id": columns.partition[rows],
-        "leader": np.where(raised, change.leader, NO_LEADER_CHANGE).astype(np.int32),
+        "leader": np.where(raised, change.leader, records.NO_LEADER_CHANGE).astype(np.int32),
         "leader_recovery_state": np.where(
-            recovering != columns.recovering[rows], recovering, NO_RECOVERY_CHANGE
+            recovering != columns.recovering[rows], recovering, records.NO_RECOVERY_CHANGE
         ).astype(np.int32),
     }
     lists = {"isr": _changed(change.isr, columns.isr[rows])}

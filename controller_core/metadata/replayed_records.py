@@ -19,19 +19,7 @@ from controller_core.model import Broker, Cluster, Endpoint, IntArray, Move, Ori
 from controller_core.model.broker import FeatureRange
 from controller_core.model.columns import pad, unpad
 from controller_core.quorum_mode.transitions import apply
-from kafka_metadata import records
-from kafka_metadata.broker_replay import changed_registration, new_registration
-from kafka_metadata.failures import MetadataError
-from kafka_metadata.metadata_versions import KRAFT_VERSION, METADATA_VERSION, check_level
-from kafka_metadata.partition_replay import changed_partition, new_partition
-from kafka_metadata.records import (
-    SECURITY_PROTOCOL_IDS,
-    MetadataRecord,
-    PartitionChangeRecord,
-    PartitionRecord,
-    ResourceType,
-)
-from kafka_metadata.supported_configs import is_supported
+from kafka_metadata import broker_replay, failures, metadata_versions, partition_replay, records, supported_configs
 
 NOT_DECIDED_BY = (
     records.AccessControlEntryRecord,
@@ -47,10 +35,10 @@ NOT_DECIDED_BY = (
 )
 """Records on which no decision about brokers, topics and partitions depends."""
 
-_SECURITY_PROTOCOLS = {number: name for name, number in SECURITY_PROTOCOL_IDS.items()}
+_SECURITY_PROTOCOLS = {number: name for name, number in records.SECURITY_PROTOCOL_IDS.items()}
 
 
-def replay_records(cluster: Cluster, found: Iterable[MetadataRecord], base_offset: int = 0) -> None:
+def replay_records(cluster: Cluster, found: Iterable[records.MetadataRecord], base_offset: int = 0) -> None:
     """Apply committed records, of which the first has the base offset, to a cluster in KRaft mode.
 
     Raises MetadataError, which names the offset, for a record that contradicts the state; the state is then unusable.
@@ -58,14 +46,14 @@ def replay_records(cluster: Cluster, found: Iterable[MetadataRecord], base_offse
     partitions = _Partitions(cluster)
     for offset, record in enumerate(found, start=base_offset):
         try:
-            if isinstance(record, PartitionRecord | PartitionChangeRecord):
+            if isinstance(record, records.PartitionRecord | records.PartitionChangeRecord):
                 partitions.add(record)
             else:
                 partitions.apply()
                 _replay(cluster, record)
-        except MetadataError as error:
+        except failures.MetadataError as error:
             name = type(record).__name__
-            raise MetadataError(f"The {name} at offset {offset} cannot be applied: {error}.") from error
+            raise failures.MetadataError(f"The {name} at offset {offset} cannot be applied: {error}.") from error
     partitions.apply()
 
 
@@ -74,25 +62,25 @@ class _Partitions:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._found: dict[str, dict[int, PartitionRecord]] = {}
+        self._found: dict[str, dict[int, records.PartitionRecord]] = {}
         """By topic and partition."""
         self._topic_id: UUID | None = None
         self._topic = ""
         """The topic of the last record: successive ones mostly are of the same, and share the object of its id."""
 
-    def add(self, record: PartitionRecord | PartitionChangeRecord) -> None:
+    def add(self, record: records.PartitionRecord | records.PartitionChangeRecord) -> None:
         """Add a record. Raises MetadataError."""
         if record.topic_id is not self._topic_id:
             self._topic = topic_name(self._cluster, record.topic_id)
             self._topic_id = record.topic_id
         of_topic = self._found.setdefault(self._topic, {})
-        if isinstance(record, PartitionRecord):
-            of_topic[record.partition_id] = new_partition(record)
+        if isinstance(record, records.PartitionRecord):
+            of_topic[record.partition_id] = partition_replay.new_partition(record)
             return
         known = of_topic.get(record.partition_id) or self._known(self._topic, record)
-        of_topic[record.partition_id] = changed_partition(known, record)
+        of_topic[record.partition_id] = partition_replay.changed_partition(known, record)
 
-    def _known(self, topic: str, record: PartitionChangeRecord) -> PartitionRecord:
+    def _known(self, topic: str, record: records.PartitionChangeRecord) -> records.PartitionRecord:
         return partition_record(self._cluster, _row_of(self._cluster, topic, record.partition_id))
 
     def apply(self) -> None:
@@ -109,17 +97,19 @@ def _row_of(cluster: Cluster, topic: str, partition: int) -> int:
     return row
 
 
-def unknown_partition(cluster: Cluster, topic: str, partition: int) -> MetadataError:
+def unknown_partition(cluster: Cluster, topic: str, partition: int) -> failures.MetadataError:
     """Return the error about a partition that a topic does not have."""
-    return MetadataError(f"the topic with the id {cluster.topics[topic].topic_id} has no partition {partition}")
+    return failures.MetadataError(
+        f"the topic with the id {cluster.topics[topic].topic_id} has no partition {partition}"
+    )
 
 
-def partition_record(cluster: Cluster, row: int) -> PartitionRecord:
+def partition_record(cluster: Cluster, row: int) -> records.PartitionRecord:
     """Return the record that has the whole state of a partition."""
     columns, one = cluster.columns, np.array([row], dtype=np.int32)
     topic_id, move = cluster.topic_at(row).topic_id, cluster.moves.get(row)
     assert topic_id is not None, "a topic of KRaft mode has an id"
-    return PartitionRecord(
+    return records.PartitionRecord(
         int(columns.partition[row]),
         topic_id,
         columns.replicas_of(row),
@@ -136,7 +126,7 @@ def partition_record(cluster: Cluster, row: int) -> PartitionRecord:
     )
 
 
-def _replayed(by_topic: Mapping[str, Mapping[int, PartitionRecord]]) -> quorum_changes.PartitionsReplayed:
+def _replayed(by_topic: Mapping[str, Mapping[int, records.PartitionRecord]]) -> quorum_changes.PartitionsReplayed:
     found = [record for partitions in by_topic.values() for record in partitions.values()]
     numbers: dict[UUID, int] = {}
     directories = [
@@ -167,33 +157,33 @@ def _numbers(values: Iterable[int]) -> IntArray:
     return np.fromiter(values, dtype=np.int32)
 
 
-def _replay(cluster: Cluster, record: MetadataRecord) -> None:
+def _replay(cluster: Cluster, record: records.MetadataRecord) -> None:
     if (change_of := _CHANGES.get(type(record))) is not None:
         change = change_of(cluster, record)
         if change is not None:
             apply(cluster, change)
     elif not isinstance(record, NOT_DECIDED_BY):
-        raise MetadataError("a marker of a transaction does not change the state")
+        raise failures.MetadataError("a marker of a transaction does not change the state")
 
 
 def topic_name(cluster: Cluster, topic_id: UUID) -> str:
     """Return the name of a topic. Raises MetadataError."""
     name = cluster.topic_name(topic_id)
     if name is None:
-        raise MetadataError(f"there is no topic with the id {topic_id}")
+        raise failures.MetadataError(f"there is no topic with the id {topic_id}")
     return name
 
 
 def _feature_level(_cluster: Cluster, record: records.FeatureLevelRecord) -> quorum_changes.FeatureLevelChanged | None:
-    if record.name == KRAFT_VERSION:
+    if record.name == metadata_versions.KRAFT_VERSION:
         return None  # The quorum's control records have it.
-    if record.name == METADATA_VERSION:
-        check_level(record.feature_level)
+    if record.name == metadata_versions.METADATA_VERSION:
+        metadata_versions.check_level(record.feature_level)
     return quorum_changes.FeatureLevelChanged(record.name, record.feature_level)
 
 
 def _register_broker(_cluster: Cluster, record: records.RegisterBrokerRecord) -> quorum_changes.BrokerRegistered:
-    return quorum_changes.BrokerRegistered(broker_of(new_registration(record)))
+    return quorum_changes.BrokerRegistered(broker_of(broker_replay.new_registration(record)))
 
 
 def _change_broker(
@@ -202,7 +192,7 @@ def _change_broker(
 ) -> quorum_changes.BrokerRegistered:
     broker_id = record.broker_id if isinstance(record, records.BrokerRegistrationChangeRecord) else record.id
     known = cluster.brokers.get(broker_id)
-    changed = changed_registration(None if known is None else broker_record(known), record)
+    changed = broker_replay.changed_registration(None if known is None else broker_record(known), record)
     return quorum_changes.BrokerRegistered(broker_of(changed))
 
 
@@ -233,7 +223,9 @@ def broker_of(record: records.RegisterBrokerRecord) -> Broker:
 def _security_protocol(record: records.RegisterBrokerRecord, number: int) -> str:
     name = _SECURITY_PROTOCOLS.get(number)
     if name is None:
-        raise MetadataError(f"a listener of broker {record.broker_id} has the unknown security protocol {number}")
+        raise failures.MetadataError(
+            f"a listener of broker {record.broker_id} has the unknown security protocol {number}"
+        )
     return name
 
 
@@ -243,7 +235,7 @@ def _unregister_broker(_cluster: Cluster, record: records.UnregisterBrokerRecord
 
 def _topic(cluster: Cluster, record: records.TopicRecord) -> changes.TopicAdded:
     if record.name in cluster.topics:
-        raise MetadataError(f"the topic {record.name!r} exists already")
+        raise failures.MetadataError(f"the topic {record.name!r} exists already")
     nothing = np.zeros(0, dtype=np.int32)
     return changes.TopicAdded(record.name, record.topic_id, nothing, pad([]), Origin.OBSERVED)
 
@@ -254,15 +246,15 @@ def _remove_topic(cluster: Cluster, record: records.RemoveTopicRecord) -> change
 
 def _clear_elr(cluster: Cluster, record: records.ClearElrRecord) -> quorum_changes.ElrCleared:
     if record.topic_name and record.topic_name not in cluster.topics:
-        raise MetadataError(f"there is no topic {record.topic_name!r}")
+        raise failures.MetadataError(f"there is no topic {record.topic_name!r}")
     return quorum_changes.ElrCleared(record.topic_name or None)
 
 
 def _config(_cluster: Cluster, record: records.ConfigRecord) -> quorum_changes.ConfigsChanged | None:
-    if not is_supported(record):
+    if not supported_configs.is_supported(record):
         return None
     return quorum_changes.ConfigsChanged(
-        ResourceType(record.resource_type), record.resource_name, {record.name: record.value}
+        records.ResourceType(record.resource_type), record.resource_name, {record.name: record.value}
     )
 
 
@@ -270,7 +262,7 @@ def _producer_ids(_cluster: Cluster, record: records.ProducerIdsRecord) -> chang
     return changes.ProducerIdsObserved(record.next_producer_id - 1)
 
 
-_CHANGES: Mapping[type[MetadataRecord], Callable[[Cluster, Any], changes.Change | None]] = {
+_CHANGES: Mapping[type[records.MetadataRecord], Callable[[Cluster, Any], changes.Change | None]] = {
     records.BrokerRegistrationChangeRecord: _change_broker,
     records.ClearElrRecord: _clear_elr,
     records.ConfigRecord: _config,

@@ -5,10 +5,9 @@ one user.
 """
 
 from controller_core.metadata.record_decision import RecordDecision
+from kafka_metadata import metadata_versions, security_records
 from kafka_metadata.image import MetadataImage
-from kafka_metadata.metadata_versions import SCRAM_SINCE
 from kafka_metadata.records import MetadataRecord, RemoveUserScramCredentialRecord
-from kafka_metadata.security_records import scram_config_of, scram_record
 from kafka_node.outcomes import Outcome
 from kafka_node.scram_requests import MECHANISM_OF, Config, altered, altered_users, refused
 from kafka_wire import Body, ErrorCode, Failure
@@ -20,14 +19,14 @@ SCRAM_UNSUPPORTED = Failure(ErrorCode.UNSUPPORTED_VERSION, "The current metadata
 def alter_user_scram_credentials(image: MetadataImage, body: Body) -> RecordDecision:
     """Alter credentials. The reply has the outcome of each user; a user with a refused alteration keeps all credentials."""
     users = altered_users(body)
-    if (image.metadata_version or 0) < SCRAM_SINCE:
+    if (image.metadata_version or 0) < metadata_versions.SCRAM_SINCE:
         return RecordDecision((), dict.fromkeys(users, SCRAM_UNSUPPORTED))
     outcomes: dict[str, Outcome] = dict(refused(body))
     records: list[MetadataRecord] = []
     for user in users:
         if user in outcomes:
             continue
-        before = scram_config_of(image, user)
+        before = security_records.scram_config_of(image, user)
         after = altered(before, user=user, body=body)
         outcomes[user] = after if isinstance(after, Failure) else None
         if not isinstance(after, Failure):
@@ -46,5 +45,8 @@ def _changes(user: str, before: Config, after: Config) -> list[MetadataRecord]:
     ]
     return [
         *(RemoveUserScramCredentialRecord(user, mechanism.type_id) for mechanism in removed),
-        *(scram_record(user, mechanism, decode_credential(after[mechanism.name])) for mechanism in written),
+        *(
+            security_records.scram_record(user, mechanism, decode_credential(after[mechanism.name]))
+            for mechanism in written
+        ),
     ]

@@ -15,21 +15,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.metadata.column_records import change_records, partition_records
-from controller_core.metadata.replayed_records import replay_records
-from controller_core.metadata.state_replay import (
-    are_states,
-    are_whole,
-    change_states,
-    replay_partitions,
-    replay_states,
-    set_partitions,
-)
+from controller_core.metadata import column_records, replayed_records, state_replay
 from controller_core.model import Cluster
+from kafka_metadata import failures, record_codec
 from kafka_metadata.draft import Draft
-from kafka_metadata.failures import MetadataError
 from kafka_metadata.metadata_log import MARKERS, MetadataLog, apply_records
-from kafka_metadata.record_codec import decode_record
 from kafka_metadata.records import (
     ClearElrRecord,
     MetadataRecord,
@@ -38,8 +28,7 @@ from kafka_metadata.records import (
     RemoveTopicRecord,
 )
 from kafka_metadata.replay import replay_into
-from kafka_wire.columns.record_decoder import decode_parts
-from kafka_wire.columns.record_encoder import RecordColumns
+from kafka_wire.columns import record_decoder, record_encoder
 from kafka_wire.records import batches_of_records
 
 
@@ -49,22 +38,24 @@ class Slice(NamedTuple):
     first_offset: int
     last_offset: int
     """Records between are of the slice, except in a snapshot, whose slices have one kind of records."""
-    found: list[MetadataRecord] | RecordColumns
+    found: list[MetadataRecord] | record_encoder.RecordColumns
 
     @property
     def has_markers(self) -> bool:
         """Whether a transaction begins or ends."""
-        return not isinstance(self.found, RecordColumns) and any(isinstance(record, MARKERS) for record in self.found)
+        return not isinstance(self.found, record_encoder.RecordColumns) and any(
+            isinstance(record, MARKERS) for record in self.found
+        )
 
 
-def are_applied_as_columns(columns: RecordColumns) -> bool:
+def are_applied_as_columns(columns: record_encoder.RecordColumns) -> bool:
     """Return whether columns can be a slice as they are."""
-    return are_states(columns) or are_whole(columns)
+    return state_replay.are_states(columns) or state_replay.are_whole(columns)
 
 
 def apply_slice(log: MetadataLog, part: Slice) -> MetadataLog:
     """Return the image of the log after a slice. Raises MetadataError, which names the offset."""
-    if not isinstance(part.found, RecordColumns):
+    if not isinstance(part.found, record_encoder.RecordColumns):
         return apply_records(log, part.first_offset, part.found)
     draft = Draft(log.image if log.transaction is None else log.transaction.image)
     change_draft(draft, part)
@@ -76,32 +67,36 @@ def apply_slice(log: MetadataLog, part: Slice) -> MetadataLog:
 
 def change_draft(draft: Draft, part: Slice) -> None:
     """Apply a slice without markers of transactions to the draft of an image. Raises MetadataError, which names the offset."""
-    if not isinstance(part.found, RecordColumns):
+    if not isinstance(part.found, record_encoder.RecordColumns):
         replay_into(draft, part.found, part.first_offset)
         return
     with _named(part, part.found):
-        (set_partitions if _are_partitions(part.found) else change_states)(draft.topics, part.found)
+        (state_replay.set_partitions if _are_partitions(part.found) else state_replay.change_states)(
+            draft.topics, part.found
+        )
 
 
 def replay_slice(cluster: Cluster, part: Slice) -> None:
     """Apply a slice without markers of transactions to a cluster. Raises MetadataError, which names the offset."""
-    if not isinstance(part.found, RecordColumns):
-        replay_records(cluster, part.found, part.first_offset)
+    if not isinstance(part.found, record_encoder.RecordColumns):
+        replayed_records.replay_records(cluster, part.found, part.first_offset)
         return
     with _named(part, part.found):
-        (replay_partitions if _are_partitions(part.found) else replay_states)(cluster, part.found)
+        (state_replay.replay_partitions if _are_partitions(part.found) else state_replay.replay_states)(
+            cluster, part.found
+        )
 
 
-def _are_partitions(columns: RecordColumns) -> bool:
+def _are_partitions(columns: record_encoder.RecordColumns) -> bool:
     return columns.message == "PartitionRecord"
 
 
 @contextmanager
-def _named(part: Slice, columns: RecordColumns) -> Iterator[None]:
+def _named(part: Slice, columns: record_encoder.RecordColumns) -> Iterator[None]:
     try:
         yield
-    except MetadataError as error:
-        raise MetadataError(
+    except failures.MetadataError as error:
+        raise failures.MetadataError(
             f"A {columns.message} between the offsets {part.first_offset} and {part.last_offset} cannot be applied: {error}."
         ) from error
 
@@ -118,7 +113,7 @@ SLICE_RECORDS = 250
 _NOT_REORDERED = (PartitionRecord, PartitionChangeRecord, RemoveTopicRecord, ClearElrRecord)
 """Records whose place among the partitions of a batch counts; no snapshot has them in addition to its columns."""
 
-_Columns = tuple[npt.NDArray[np.int64], RecordColumns]
+_Columns = tuple[npt.NDArray[np.int64], record_encoder.RecordColumns]
 """Offsets, and the records that have them."""
 
 _Order = Callable[[Sequence[tuple[int, MetadataRecord]], Sequence[_Columns]], Iterator[Slice]]
@@ -143,8 +138,8 @@ def _read(batch: bytes, record_count: int, order: _Order) -> Iterator[Slice]:
     if record_count < FEWEST_RECORDS:
         yield from _slices(_by_codec(batch))
         return
-    for part in decode_parts(batch, MOST_RECORDS):
-        others = [(record.offset, decode_record(record.value, record.offset)) for record in part.others]
+    for part in record_decoder.decode_parts(batch, MOST_RECORDS):
+        others = [(record.offset, record_codec.decode_record(record.value, record.offset)) for record in part.others]
         yield from order(others, part.columns)
 
 
@@ -158,25 +153,25 @@ def _partitions_last(others: Sequence[tuple[int, MetadataRecord]], columns: Sequ
         yield from _column_slices(offsets, found)
 
 
-def _is_used(columns: RecordColumns) -> bool:
+def _is_used(columns: record_encoder.RecordColumns) -> bool:
     return columns.message == "PartitionRecord" and are_applied_as_columns(columns)
 
 
 def _by_codec(batch: bytes) -> Iterator[tuple[int, MetadataRecord]]:
     for _, found in batches_of_records(batch):
         for record in found:
-            yield record.offset, decode_record(record.value, record.offset)
+            yield record.offset, record_codec.decode_record(record.value, record.offset)
 
 
-def _slices(found: Iterable[tuple[int, MetadataRecord | RecordColumns]]) -> Iterator[Slice]:
+def _slices(found: Iterable[tuple[int, MetadataRecord | record_encoder.RecordColumns]]) -> Iterator[Slice]:
     """Yield columns as they are, and slices of records, whose offsets increase by one in each."""
     some: list[MetadataRecord] = []
     end = 0
     for offset, record in found:
-        if some and (isinstance(record, RecordColumns) or offset != end or len(some) == SLICE_RECORDS):
+        if some and (isinstance(record, record_encoder.RecordColumns) or offset != end or len(some) == SLICE_RECORDS):
             yield Slice(end - len(some), end - 1, some)
             some = []
-        if isinstance(record, RecordColumns):
+        if isinstance(record, record_encoder.RecordColumns):
             yield Slice(offset, offset + len(record) - 1, record)
         else:
             some.append(record)
@@ -191,8 +186,8 @@ def _in_order(others: Iterable[tuple[int, MetadataRecord]], columns: Sequence[_C
 
 
 def _runs(
-    offsets: npt.NDArray[np.int64], columns: RecordColumns
-) -> Iterator[tuple[int, MetadataRecord | RecordColumns]]:
+    offsets: npt.NDArray[np.int64], columns: record_encoder.RecordColumns
+) -> Iterator[tuple[int, MetadataRecord | record_encoder.RecordColumns]]:
     """Yield offsets, and the record or the columns of several records that begin there."""
     make, is_used = _RECORDS[columns.message], are_applied_as_columns(columns)
     ends: list[int] = (np.flatnonzero(np.diff(offsets) != 1) + 1).tolist() if is_used else []
@@ -206,13 +201,13 @@ def _runs(
                 yield from zip(offsets[begin:end].tolist(), make(some), strict=True)
 
 
-def _column_slices(offsets: npt.NDArray[np.int64], columns: RecordColumns) -> Iterator[Slice]:
+def _column_slices(offsets: npt.NDArray[np.int64], columns: record_encoder.RecordColumns) -> Iterator[Slice]:
     for begin in range(0, len(columns), SLICE_RECORDS):
         some = columns[begin : begin + SLICE_RECORDS]
         yield Slice(int(offsets[begin]), int(offsets[begin + len(some) - 1]), some)
 
 
-_RECORDS: Mapping[str, Callable[[RecordColumns], Iterator[MetadataRecord]]] = {
-    "PartitionRecord": partition_records,
-    "PartitionChangeRecord": change_records,
+_RECORDS: Mapping[str, Callable[[record_encoder.RecordColumns], Iterator[MetadataRecord]]] = {
+    "PartitionRecord": column_records.partition_records,
+    "PartitionChangeRecord": column_records.change_records,
 }

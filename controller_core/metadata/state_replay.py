@@ -11,15 +11,13 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.metadata.column_records import partition_records, topic_runs, tuples
-from controller_core.metadata.replayed_records import topic_name, unknown_partition
+from controller_core.metadata import column_records, replayed_records
 from controller_core.model import NO_BROKER, Cluster, IntArray, Move, quorum_changes
 from controller_core.model.cluster import NO_ROW
 from controller_core.model.columns import widen
 from controller_core.quorum_mode.transitions import apply
+from kafka_metadata import draft, partition_replay
 from kafka_metadata.directory_ids import MIGRATING_DIRECTORY
-from kafka_metadata.draft import Topics
-from kafka_metadata.partition_replay import changed_state, known_partition
 from kafka_metadata.records import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, LeaderRecoveryState
 from kafka_wire.columns.record_encoder import ABSENT, Lists, RecordColumns
 
@@ -37,7 +35,7 @@ def are_states(columns: RecordColumns) -> bool:
     )
 
 
-def change_states(topics: Topics, columns: RecordColumns) -> None:
+def change_states(topics: draft.Topics, columns: RecordColumns) -> None:
     """Change partitions by records for which `are_states` is true in the draft of an image. Raises MetadataError."""
     numbers, count = columns.numbers, len(columns)
     leader, recovery = numbers.get("leader"), numbers.get("leader_recovery_state")
@@ -45,15 +43,17 @@ def change_states(topics: Topics, columns: RecordColumns) -> None:
         numbers["partition_id"].tolist(),
         repeat(NO_LEADER_CHANGE, count) if leader is None else leader.tolist(),
         repeat(NO_RECOVERY_CHANGE, count) if recovery is None else recovery.tolist(),
-        tuples(columns.lists.get("isr"), count),
-        tuples(columns.lists.get("eligible_leader_replicas"), count),
-        tuples(columns.lists.get("last_known_elr"), count),
+        column_records.tuples(columns.lists.get("isr"), count),
+        column_records.tuples(columns.lists.get("eligible_leader_replicas"), count),
+        column_records.tuples(columns.lists.get("last_known_elr"), count),
         strict=True,
     )
-    for topic_id, places in topic_runs(columns):
+    for topic_id, places in column_records.topic_runs(columns):
         partitions = topics.partitions(topic_id)
         for number, *state in islice(rows, places.stop - places.start):
-            partitions[number] = changed_state(known_partition(partitions, topic_id, number), *state)
+            partitions[number] = partition_replay.changed_state(
+                partition_replay.known_partition(partitions, topic_id, number), *state
+            )
 
 
 def replay_states(cluster: Cluster, columns: RecordColumns) -> None:
@@ -96,7 +96,10 @@ def _rows_of(cluster: Cluster, found: RecordColumns) -> IntArray:
     """Return the rows of the partitions of records. Raises MetadataError."""
     partitions = found.numbers["partition_id"]
     return np.concatenate(
-        [_rows_in(cluster, topic_name(cluster, topic_id), partitions[places]) for topic_id, places in topic_runs(found)]
+        [
+            _rows_in(cluster, replayed_records.topic_name(cluster, topic_id), partitions[places])
+            for topic_id, places in column_records.topic_runs(found)
+        ]
     )
 
 
@@ -104,7 +107,7 @@ def _rows_in(cluster: Cluster, topic: str, partitions: IntArray) -> IntArray:
     """Return the rows of partitions of a topic. Raises MetadataError."""
     rows = cluster.rows_of(cluster.topics[topic], partitions)
     for partition in partitions[rows == NO_ROW].tolist():
-        raise unknown_partition(cluster, topic, partition)
+        raise replayed_records.unknown_partition(cluster, topic, partition)
     return rows
 
 
@@ -134,10 +137,10 @@ def are_whole(columns: RecordColumns) -> bool:
     )
 
 
-def set_partitions(topics: Topics, columns: RecordColumns) -> None:
+def set_partitions(topics: draft.Topics, columns: RecordColumns) -> None:
     """Set partitions for which `are_whole` is true in the draft of an image. Raises MetadataError."""
-    numbers, records = columns.numbers["partition_id"].tolist(), partition_records(columns)
-    for topic_id, places in topic_runs(columns):
+    numbers, records = columns.numbers["partition_id"].tolist(), column_records.partition_records(columns)
+    for topic_id, places in column_records.topic_runs(columns):
         count = places.stop - places.start
         topics.partitions(topic_id).update(zip(numbers[places], islice(records, count), strict=True))
 
@@ -155,7 +158,10 @@ def replay_partitions(cluster: Cluster, columns: RecordColumns) -> None:
     apply(
         cluster,
         quorum_changes.PartitionsReplayed(
-            [(topic_name(cluster, topic_id), places.stop - places.start) for topic_id, places in topic_runs(columns)],
+            [
+                (replayed_records.topic_name(cluster, topic_id), places.stop - places.start)
+                for topic_id, places in column_records.topic_runs(columns)
+            ],
             numbers["partition_id"],
             lists["replicas"].values,
             lists["isr"].values,
@@ -193,6 +199,7 @@ def _moves(columns: RecordColumns) -> dict[int, Move]:
     adding, removing = columns.lists["adding_replicas"], columns.lists["removing_replicas"]
     places = np.flatnonzero(adding.lengths + removing.lengths)
     moving = zip(
-        *(tuples(ids[places], len(places)) for ids in (columns.lists["replicas"], adding, removing)), strict=True
+        *(column_records.tuples(ids[places], len(places)) for ids in (columns.lists["replicas"], adding, removing)),
+        strict=True,
     )
     return {place: Move(*ids) for place, ids in zip(places.tolist(), moving, strict=True)}

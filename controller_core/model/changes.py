@@ -11,12 +11,10 @@ from enum import Enum
 from typing import TypeVar
 from uuid import UUID
 
-from controller_core.model.columns import BoolArray, IntArray
+from controller_core.model import columns, quorum_changes, zookeeper_changes
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Move
 from controller_core.model.origin import Origin
-from controller_core.model.quorum_changes import QuorumChange
-from controller_core.model.zookeeper_changes import ZooKeeperChange
 
 Value = TypeVar("Value")
 
@@ -37,8 +35,8 @@ class RequestsToBrokers(Enum):
 class FirstStates:
     """First leaders and ISRs of new partitions, which KRaft writes together with their assignment. Leader and partition epoch are 0."""
 
-    leader: IntArray
-    isr: IntArray
+    leader: columns.IntArray
+    isr: columns.IntArray
     """Shape (n, longest), padded with -1."""
     directories: Mapping[int, UUID]
     """Directory of a broker's new replicas, by broker id."""
@@ -50,9 +48,9 @@ class TopicAdded:
 
     name: str
     topic_id: UUID | None
-    partitions: IntArray
+    partitions: columns.IntArray
     """Partition ids, ascending: shape (n,)."""
-    replicas: IntArray
+    replicas: columns.IntArray
     """Shape (n, longest), padded with -1."""
     origin: Origin
     moves: Mapping[int, Move] = field(default_factory=dict)
@@ -67,8 +65,8 @@ class PartitionsAdded:
     """Partitions of a topic were added."""
 
     topic: str
-    partitions: IntArray
-    replicas: IntArray
+    partitions: columns.IntArray
+    replicas: columns.IntArray
     origin: Origin
     states: FirstStates | None = None
     """None: the partitions get their first leaders by a later change."""
@@ -78,33 +76,33 @@ class PartitionsAdded:
 class PartitionStates:
     """Partitions have a new leader, ISR or leader epoch. Columns over the same rows."""
 
-    rows: IntArray
-    leader: IntArray
-    leader_epoch: IntArray
-    isr: IntArray
+    rows: columns.IntArray
+    leader: columns.IntArray
+    leader_epoch: columns.IntArray
+    isr: columns.IntArray
     requests: RequestsToBrokers
-    replicas: IntArray | None = None
+    replicas: columns.IntArray | None = None
     """New replica lists. In ZooKeeper mode the targets of moves whose target replicas are all in sync; in KRaft mode also the unions of
     moves that start. None: they stay."""
-    unclean: BoolArray | None = None
+    unclean: columns.BoolArray | None = None
     """Rows whose new leader was not in sync: acknowledged records may be lost (C7). None: no row."""
-    recovering: BoolArray | None = None
+    recovering: columns.BoolArray | None = None
     """Rows whose leader reports that it still recovers from an unclean election (KIP-704). None: unchanged."""
-    elr: IntArray | None = None
+    elr: columns.IntArray | None = None
     """Eligible leader replicas after the change (KIP-966, KRaft mode). None: unchanged."""
-    last_known_elr: IntArray | None = None
+    last_known_elr: columns.IntArray | None = None
     """The last leader of partitions without one (KIP-966, KRaft mode). None: unchanged."""
     moves: Mapping[int, Move | None] | None = None
     """Running moves after the change, by row (KRaft mode): started, changed, or (None) ended. Rows without an entry keep theirs."""
     directories: Mapping[int, Directories] | None = None
     """Directories of all replicas after the change, by row (KRaft mode). Rows without an entry keep theirs."""
 
-    def recovering_after(self, before: BoolArray) -> BoolArray:
+    def recovering_after(self, before: columns.BoolArray) -> columns.BoolArray:
         """Return the rows whose leader recovers after the change: one that was not in sync does, until it reports the end."""
         reported = before if self.recovering is None else self.recovering
         return reported if self.unclean is None else reported | self.unclean
 
-    def take(self, positions: IntArray) -> "PartitionStates":
+    def take(self, positions: columns.IntArray) -> "PartitionStates":
         """Return the entries at some positions (indices into the columns, not row numbers)."""
         return PartitionStates(
             self.rows[positions],
@@ -122,7 +120,7 @@ class PartitionStates:
         )
 
 
-def _in_rows(by_row: Mapping[int, Value] | None, rows: IntArray) -> Mapping[int, Value] | None:
+def _in_rows(by_row: Mapping[int, Value] | None, rows: columns.IntArray) -> Mapping[int, Value] | None:
     return by_row and {row: by_row[row] for row in rows.tolist() if row in by_row}
 
 
@@ -168,6 +166,6 @@ Change = (
     | TopicRemoved
     | ProducerIdsAllocated
     | ProducerIdsObserved
-    | QuorumChange
-    | ZooKeeperChange
+    | quorum_changes.QuorumChange
+    | zookeeper_changes.ZooKeeperChange
 )

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from controller_core.model import scope
+from controller_core.model import quota, scope
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.quorum_events import QuorumEvent
-from controller_core.model.quota import MutationAllowance
 from controller_core.model.scope import Scope
 from controller_core.model.zookeeper_events import ZooKeeperEvent
 
@@ -70,7 +69,7 @@ class CreateTopics:
     validate_only: bool = False
     default_partitions: int = 1
     default_replication_factor: int = 1
-    allowance: MutationAllowance | None = None
+    allowance: quota.MutationAllowance | None = None
     """Mutations that the caller's quota allows; None: there is no quota."""
 
     @property
@@ -84,7 +83,7 @@ class DeleteTopics:
     """Queue topics for deletion."""
 
     names: tuple[str, ...]
-    allowance: MutationAllowance | None = None
+    allowance: quota.MutationAllowance | None = None
     """Mutations that the caller's quota allows; None: there is no quota."""
     scope: Scope = scope.ALL
 
@@ -110,7 +109,7 @@ class CreatePartitions:
 
     topics: tuple[NewPartitions, ...]
     validate_only: bool = False
-    allowance: MutationAllowance | None = None
+    allowance: quota.MutationAllowance | None = None
     """Mutations that the caller's quota allows; None: there is no quota."""
 
     @property

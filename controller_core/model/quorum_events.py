@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from controller_core.model import scope
+from controller_core.model import quorum_changes, scope
 from controller_core.model.broker import Endpoint, FeatureRange
 from controller_core.model.ids import NO_EPOCH, TopicPartition
-from controller_core.model.quorum_changes import ConfigsChanged
 from controller_core.model.scope import Scope
 
 
@@ -129,7 +128,7 @@ class ElectUncleanLeaders:
 class ChangeConfigs:
     """Write configurations that are valid."""
 
-    changes: tuple[ConfigsChanged, ...]
+    changes: tuple[quorum_changes.ConfigsChanged, ...]
     scope: Scope = scope.ALL
 
 

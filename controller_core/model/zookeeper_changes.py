@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from controller_core.model import columns, settings
 from controller_core.model.broker import Broker
-from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Move, Replicas
 from controller_core.model.origin import Origin
-from controller_core.model.settings import BrokerDefault, TopicDeletion
 from kafka_wire import Failure
 
 
@@ -34,27 +33,27 @@ class UncleanElectionObserved:
     """Settings of `unclean.leader.election.enable`; None: not set. In memory only."""
 
     topics: Mapping[str, bool | None] = field(default_factory=dict)
-    defaults: Mapping[BrokerDefault, bool | None] = field(default_factory=dict)
+    defaults: Mapping[settings.BrokerDefault, bool | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicDeletionObserved:
     """Observed `delete.topic.enable` of the brokers. In memory only."""
 
-    setting: TopicDeletion
+    setting: settings.TopicDeletion
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatesObserved:
     """Partition states as found written, by this controller or another process."""
 
-    rows: IntArray
-    leader: IntArray
-    leader_epoch: IntArray
-    isr: IntArray
-    partition_epoch: IntArray
-    controller_epoch: IntArray
-    recovering: BoolArray
+    rows: columns.IntArray
+    leader: columns.IntArray
+    leader_epoch: columns.IntArray
+    isr: columns.IntArray
+    partition_epoch: columns.IntArray
+    controller_epoch: columns.IntArray
+    recovering: columns.BoolArray
 
 
 @dataclass(frozen=True, slots=True)

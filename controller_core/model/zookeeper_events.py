@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from controller_core.model import scope
+from controller_core.model import scope, settings, zookeeper_changes
 from controller_core.model.broker import Broker
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.scope import Scope
-from controller_core.model.settings import BrokerDefault, TopicDeletion
-from controller_core.model.zookeeper_changes import StatesObserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ class DeletionsRead:
 class TopicDeletionRead:
     """`delete.topic.enable` as the brokers report it."""
 
-    setting: TopicDeletion
+    setting: settings.TopicDeletion
     scope: Scope = scope.ALL
 
 
@@ -111,7 +109,7 @@ class ResumeTopics:
 class IsrChangesRead:
     """Brokers below 2.7 left notifications that they wrote ISRs."""
 
-    states: StatesObserved | None
+    states: zookeeper_changes.StatesObserved | None
     """States that differ from the known ones; None: there are none."""
     notifications: tuple[str, ...]
     """Paths of the notification znodes."""
@@ -175,7 +173,7 @@ class UncleanElectionRead:
     """Current settings of `unclean.leader.election.enable`; None: not set."""
 
     topics: Mapping[str, bool | None] = field(default_factory=dict)
-    defaults: Mapping[BrokerDefault, bool | None] = field(default_factory=dict)
+    defaults: Mapping[settings.BrokerDefault, bool | None] = field(default_factory=dict)
     scope: Scope = scope.ALL
 
 

@@ -1,8 +1,7 @@
 """Checks of requests: errors that a node answers before it acts, in Kafka's order."""
 
+from controller_core.quorum import states, voters
 from controller_core.quorum.node import Node
-from controller_core.quorum.states import Leader
-from controller_core.quorum.voters import ReplicaKey
 from kafka_wire import ErrorCode
 
 
@@ -24,12 +23,12 @@ def leader_error(node: Node, epoch: int) -> ErrorCode | None:
         return ErrorCode.FENCED_LEADER_EPOCH
     if epoch > node.epoch:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
-    if not isinstance(node.state, Leader):
+    if not isinstance(node.state, states.Leader):
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     return ErrorCode.BROKER_NOT_AVAILABLE if node.shutdown_due_ms is not None else None
 
 
-def is_for_this_node(node: Node, voter: ReplicaKey | None) -> bool:
+def is_for_this_node(node: Node, voter: voters.ReplicaKey | None) -> bool:
     """Whether a request names this replica, or none; a key without a directory names any with its id."""
     return voter is None or voter.accepts(node.key)
 
@@ -37,5 +36,5 @@ def is_for_this_node(node: Node, voter: ReplicaKey | None) -> bool:
 def consistent_leader(node: Node, epoch: int, leader_id: int | None) -> bool:
     """Whether another node's claim about the leader of an epoch agrees with what is known here."""
     if leader_id == node.id:
-        return isinstance(node.state, Leader) and epoch == node.epoch
+        return isinstance(node.state, states.Leader) and epoch == node.epoch
     return epoch != node.epoch or leader_id is None or node.leader_id in {None, leader_id}

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from controller_core.quorum import messages, states
 from controller_core.quorum.changed import changed
-from controller_core.quorum.messages import RequestBody
-from controller_core.quorum.states import NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +13,7 @@ class InFlight:
 
     correlation_id: int
     timeout_ms: int
-    api: type[RequestBody]
+    api: type[messages.RequestBody]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Connections:
     def next_answer_due(self, now_ms: int) -> int:
         """Return the first timeout of requests that wait for their answers; NEVER if none does."""
         waits = (state.timeout_ms for state in self.by_id.values() if isinstance(state, InFlight))
-        return min((at for at in waits if at > now_ms), default=NEVER)
+        return min((at for at in waits if at > now_ms), default=states.NEVER)
 
     def is_expected(self, node_id: int, correlation_id: int, now_ms: int) -> bool:
         """Whether a response answers the last request to its node, in time.
@@ -66,12 +65,12 @@ class Connections:
         state = self.by_id.get(node_id)
         return isinstance(state, InFlight) and state.correlation_id == correlation_id and state.timeout_ms > now_ms
 
-    def api_in_flight(self, node_id: int) -> type[RequestBody] | None:
+    def api_in_flight(self, node_id: int) -> type[messages.RequestBody] | None:
         """Return the API of the request that waits for its answer."""
         state = self.by_id.get(node_id)
         return state.api if isinstance(state, InFlight) else None
 
-    def sent(self, node_id: int, timeout_ms: int, api: type[RequestBody]) -> "Connections":
+    def sent(self, node_id: int, timeout_ms: int, api: type[messages.RequestBody]) -> "Connections":
         """Return the connections after a request; its correlation id is `last_correlation_id`."""
         correlation_id = self.last_correlation_id + 1
         return Connections({**self.by_id, node_id: InFlight(correlation_id, timeout_ms, api)}, correlation_id)

@@ -1,29 +1,18 @@
 """A follower's side of replication: which node it fetches from, and what it does with the response."""
 
-from controller_core.quorum import joining, leadership, roles
+from controller_core.quorum import joining, leadership, messages, ready, roles, rules, states, voters
 from controller_core.quorum.batches import Batch
 from controller_core.quorum.changed import changed
-from controller_core.quorum.messages import (
-    NONE,
-    UNKNOWN,
-    FetchRequest,
-    FetchResponse,
-    FetchSnapshotRequest,
-)
 from controller_core.quorum.node import Node
-from controller_core.quorum.ready import Draft
-from controller_core.quorum.rules import Destination
-from controller_core.quorum.states import NEVER, Follower, SnapshotFetch, Unattached
-from controller_core.quorum.voters import endpoint_of
 
 
-def take_fetched(draft: Draft, body: FetchResponse) -> bool:
+def take_fetched(draft: ready.Draft, body: messages.FetchResponse) -> bool:
     """Append what was fetched, truncate, or start to fetch a snapshot; return whether the sender may be asked again at once."""
     handled = leadership.learn_from_response(draft, body.error, body.leadership)
     state = draft.state
-    if handled is not None or not isinstance(state, Follower):
+    if handled is not None or not isinstance(state, states.Follower):
         return handled is not False
-    if body.error is not NONE:
+    if body.error is not messages.NONE:
         return False
     if body.diverging is not None:
         if not _truncate(draft, body):
@@ -33,7 +22,7 @@ def take_fetched(draft: Draft, body: FetchResponse) -> bool:
             draft.violation(f"leader {draft.node.leader_id} named the invalid snapshot {body.snapshot}")
             return False
         if draft.node.log.snapshot(body.snapshot) is None:
-            draft.set_state(changed(state, fetching=SnapshotFetch(body.snapshot)))
+            draft.set_state(changed(state, fetching=states.SnapshotFetch(body.snapshot)))
     else:
         appended_all = _append(draft, body.batches)
         _follow_high_watermark(draft, body.high_watermark)
@@ -43,7 +32,7 @@ def take_fetched(draft: Draft, body: FetchResponse) -> bool:
     return True
 
 
-def _truncate(draft: Draft, body: FetchResponse) -> bool:
+def _truncate(draft: ready.Draft, body: messages.FetchResponse) -> bool:
     """Remove the records from the point on at which the log leaves the leader's; committed records never."""
     assert body.diverging is not None, body
     end_offset = draft.node.log.divergence(body.diverging)
@@ -57,7 +46,7 @@ def _truncate(draft: Draft, body: FetchResponse) -> bool:
     return True
 
 
-def _append(draft: Draft, batches: tuple[Batch, ...]) -> bool:
+def _append(draft: ready.Draft, batches: tuple[Batch, ...]) -> bool:
     """Append the batches up to the first that does not continue the log or is too large for it; return whether there is none."""
     usable: list[Batch] = []
     violation = None
@@ -85,10 +74,10 @@ def _refusal(node: Node, last: Batch | None, batch: Batch) -> str | None:
     return None
 
 
-def _follow_high_watermark(draft: Draft, leader_high_watermark: int) -> None:
+def _follow_high_watermark(draft: ready.Draft, leader_high_watermark: int) -> None:
     """Raise the high watermark to the leader's, as far as the log goes."""
     high_watermark = min(leader_high_watermark, draft.node.log.end_offset)
-    if leader_high_watermark != UNKNOWN and high_watermark > (draft.node.high_watermark or 0):
+    if leader_high_watermark != messages.UNKNOWN and high_watermark > (draft.node.high_watermark or 0):
         draft.commit(high_watermark)
 
 
@@ -100,12 +89,12 @@ def may_fetch(node: Node) -> bool:
     return not must_flush or node.log.flushed_offset == node.log.end_offset
 
 
-def poll_follower(draft: Draft, state: Follower) -> int:
+def poll_follower(draft: ready.Draft, state: states.Follower) -> int:
     """Fetch from the leader; a voter starts an election when no fetch has succeeded for the fetch timeout."""
     node = draft.node
     if node.shutdown_due_ms is not None:
-        return NEVER
-    due_ms = state.fetch_due_ms if node.may_campaign and node.installing is None else NEVER
+        return states.NEVER
+    due_ms = state.fetch_due_ms if node.may_campaign and node.installing is None else states.NEVER
     if due_ms <= draft.now_ms:
         roles.campaign(draft)
         return draft.now_ms
@@ -118,7 +107,7 @@ def poll_follower(draft: Draft, state: Follower) -> int:
     return min(due_ms, _poll_fetch(draft, state, leader)) if may_fetch(draft.node) else due_ms
 
 
-def _poll_fetch(draft: Draft, state: Follower, leader: Destination | None) -> int:
+def _poll_fetch(draft: ready.Draft, state: states.Follower, leader: rules.Destination | None) -> int:
     """Fetch from the leader; while it fails, from any known node, to find out whether there is another leader."""
     connections = draft.node.connections
     if leader is None or connections.is_backing_off(leader.id, draft.now_ms):
@@ -127,21 +116,21 @@ def _poll_fetch(draft: Draft, state: Follower, leader: Destination | None) -> in
         draft.node = changed(draft.node, connections=connections.answered(leader.id))
         return fetch_from_any(draft)
     answer_due_ms = connections.next_answer_due(draft.now_ms)
-    if answer_due_ms != NEVER:
+    if answer_due_ms != states.NEVER:
         return answer_due_ms
     fetching = state.fetching
     draft.send(leader, fetch_request(draft.node) if fetching is None else snapshot_request(draft.node, fetching))
     return draft.node.connections.ready_at(leader.id, draft.now_ms)
 
 
-def poll_unattached(draft: Draft, state: Unattached) -> int:
+def poll_unattached(draft: ready.Draft, state: states.Unattached) -> int:
     """Search for the leader; a voter starts an election at the end of its election timeout."""
     node = draft.node
     if node.may_campaign and node.shutdown_due_ms is not None:
-        return NEVER
-    due_ms = NEVER
+        return states.NEVER
+    due_ms = states.NEVER
     if node.may_campaign and node.installing is None:
-        if state.election_due_ms == NEVER:
+        if state.election_due_ms == states.NEVER:
             # It became a voter while it did not know a leader, by a snapshot that it had fetched before.
             state = changed(state, election_due_ms=roles.election_due_ms(draft))
             draft.set_state(state)
@@ -152,7 +141,7 @@ def poll_unattached(draft: Draft, state: Unattached) -> int:
     return min(due_ms, fetch_from_any(draft)) if may_fetch(draft.node) else due_ms
 
 
-def fetch_from_any(draft: Draft) -> int:
+def fetch_from_any(draft: ready.Draft) -> int:
     """Send a Fetch to a random bootstrap server, unless one waits for its answer; return when the next one may be sent.
 
     Two Fetches at a time could append the same records twice.
@@ -160,7 +149,7 @@ def fetch_from_any(draft: Draft) -> int:
     node, now_ms = draft.node, draft.now_ms
     answer_due_ms = node.connections.next_answer_due(now_ms)
     servers = [server for server in node.settings.bootstrap if server.id != node.id]
-    if answer_due_ms != NEVER or not servers:
+    if answer_due_ms != states.NEVER or not servers:
         return answer_due_ms
     first = draft.draw(len(servers))
     for server in (*servers[first:], *servers[:first]):
@@ -170,11 +159,11 @@ def fetch_from_any(draft: Draft) -> int:
     return min(node.connections.ready_at(server.id, now_ms) for server in servers)
 
 
-def fetch_request(node: Node) -> FetchRequest:
+def fetch_request(node: Node) -> messages.FetchRequest:
     """Return the Fetch from the end of the log."""
     settings = node.settings
-    high_watermark = UNKNOWN if node.high_watermark is None else node.high_watermark
-    return FetchRequest(
+    high_watermark = messages.UNKNOWN if node.high_watermark is None else node.high_watermark
+    return messages.FetchRequest(
         settings.cluster_id,
         node.epoch,
         node.key,
@@ -185,14 +174,16 @@ def fetch_request(node: Node) -> FetchRequest:
     )
 
 
-def snapshot_request(node: Node, fetching: SnapshotFetch) -> FetchSnapshotRequest:
+def snapshot_request(node: Node, fetching: states.SnapshotFetch) -> messages.FetchSnapshotRequest:
     """Return the request for the next bytes of a snapshot."""
     settings = node.settings
     max_bytes = settings.fetch_snapshot_max_bytes
-    return FetchSnapshotRequest(settings.cluster_id, node.epoch, node.key, fetching.id, fetching.position, max_bytes)
+    return messages.FetchSnapshotRequest(
+        settings.cluster_id, node.epoch, node.key, fetching.id, fetching.position, max_bytes
+    )
 
 
-def leader_destination(node: Node, state: Follower) -> Destination | None:
+def leader_destination(node: Node, state: states.Follower) -> rules.Destination | None:
     """Return where to reach the leader; None if its endpoint on the quorum's listener is not known."""
-    endpoint = endpoint_of(state.leader_endpoints, node.settings.listener)
-    return None if endpoint is None else Destination(state.leader_id, endpoint.host, endpoint.port)
+    endpoint = voters.endpoint_of(state.leader_endpoints, node.settings.listener)
+    return None if endpoint is None else rules.Destination(state.leader_id, endpoint.host, endpoint.port)

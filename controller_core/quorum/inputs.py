@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from controller_core.quorum.batches import Position
-from controller_core.quorum.messages import RequestBody, ResponseBody
+from controller_core.quorum import batches, messages
 from controller_core.quorum.voters import VoterSet
 
 
@@ -13,7 +12,7 @@ class Request:
 
     id: int
     listener: str
-    body: RequestBody
+    body: messages.RequestBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class Response:
 
     source: int
     correlation_id: int
-    body: ResponseBody
+    body: messages.ResponseBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Flushed:
 class SnapshotInstalled:
     """The fetched snapshot is complete on disk and has replaced the log; its control records, if it has any."""
 
-    id: Position
+    id: batches.Position
     size_bytes: int
     voters: VoterSet | None
     kraft_version: int
@@ -46,14 +45,14 @@ class SnapshotInstalled:
 class SnapshotRejected:
     """The fetched snapshot is not valid and was deleted; the log is unchanged."""
 
-    id: Position
+    id: batches.Position
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotCreated:
     """The state machine has completed a snapshot of committed records."""
 
-    id: Position
+    id: batches.Position
     size_bytes: int
 
 

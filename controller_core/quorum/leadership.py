@@ -1,36 +1,22 @@
 """News of leaders: BeginQuorumEpoch and EndQuorumEpoch, and the leader and epoch in every response."""
 
-from controller_core.quorum import checks, roles
+from controller_core.quorum import checks, inputs, messages, ready, roles, rules, states, voters
 from controller_core.quorum.changed import changed
-from controller_core.quorum.inputs import Request
-from controller_core.quorum.messages import (
-    NONE,
-    UNKNOWN,
-    BeginQuorumEpochRequest,
-    BeginQuorumEpochResponse,
-    EndQuorumEpochRequest,
-    EndQuorumEpochResponse,
-    Leadership,
-)
 from controller_core.quorum.node import Node
-from controller_core.quorum.ready import Draft
-from controller_core.quorum.rules import successor_backoff_ms
-from controller_core.quorum.states import Follower, Resigned
-from controller_core.quorum.voters import NO_NODE, Endpoints
 from kafka_wire import ErrorCode
 
 _NEW_LEADER_ERRORS = {ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER}
 
 
-def begin_epoch(draft: Draft, request: Request, body: BeginQuorumEpochRequest) -> None:
+def begin_epoch(draft: ready.Draft, request: inputs.Request, body: messages.BeginQuorumEpochRequest) -> None:
     """Follow the leader that announces itself."""
     error = _announced(draft, body)
-    if error is NONE and not checks.is_for_this_node(draft.node, body.voter):
+    if error is messages.NONE and not checks.is_for_this_node(draft.node, body.voter):
         error = ErrorCode.INVALID_VOTER_KEY
-    draft.answer(request, BeginQuorumEpochResponse(error, _leadership(draft, request, error)))
+    draft.answer(request, messages.BeginQuorumEpochResponse(error, _leadership(draft, request, error)))
 
 
-def end_epoch(draft: Draft, request: Request, body: EndQuorumEpochRequest) -> None:
+def end_epoch(draft: ready.Draft, request: inputs.Request, body: messages.EndQuorumEpochRequest) -> None:
     """Start an election soon, because the leader has resigned: the first successor at once, others after a backoff.
 
     Pre-votes are granted from now on. Kafka's followers refuse them until their own backoff ends, so that of five voters the second
@@ -38,17 +24,19 @@ def end_epoch(draft: Draft, request: Request, body: EndQuorumEpochRequest) -> No
     """
     error = _announced(draft, body)
     state = draft.state
-    if error is NONE and isinstance(state, Follower) and state.leader_id == body.leader_id:
+    if error is messages.NONE and isinstance(state, states.Follower) and state.leader_id == body.leader_id:
         names = [key.accepts(draft.node.key) for key in body.successors]
         position = names.index(True) if True in names else len(names)
         settings = draft.node.settings
         # With an empty list each voter may start at once, as in Kafka.
-        wait_ms = successor_backoff_ms(position, len(names), settings.election_backoff_max_ms)
+        wait_ms = rules.successor_backoff_ms(position, len(names), settings.election_backoff_max_ms)
         draft.set_state(changed(state, fetch_due_ms=draft.now_ms + wait_ms, has_fetched=False))
-    draft.answer(request, EndQuorumEpochResponse(error, _leadership(draft, request, error)))
+    draft.answer(request, messages.EndQuorumEpochResponse(error, _leadership(draft, request, error)))
 
 
-def _announced(draft: Draft, body: BeginQuorumEpochRequest | EndQuorumEpochRequest) -> ErrorCode:
+def _announced(
+    draft: ready.Draft, body: messages.BeginQuorumEpochRequest | messages.EndQuorumEpochRequest
+) -> ErrorCode:
     """Learn the leader that a request of its own names; return the error to answer."""
     node = draft.node
     if checks.wrong_cluster(node, body.cluster_id):
@@ -58,16 +46,16 @@ def _announced(draft: Draft, body: BeginQuorumEpochRequest | EndQuorumEpochReque
         return error
     endpoints = body.endpoints or node.voters.endpoints(body.leader_id)
     # A leader whose own node runs under another id, or a second leader in an epoch: neither can be right.
-    return NONE if learn(draft, body.epoch, body.leader_id, endpoints) else ErrorCode.UNKNOWN_SERVER_ERROR
+    return messages.NONE if learn(draft, body.epoch, body.leader_id, endpoints) else ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-def _leadership(draft: Draft, request: Request, error: ErrorCode) -> Leadership:
+def _leadership(draft: ready.Draft, request: inputs.Request, error: ErrorCode) -> messages.Leadership:
     if error in {ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.UNKNOWN_SERVER_ERROR}:
-        return Leadership()
+        return messages.Leadership()
     return draft.node.leadership(request.listener)
 
 
-def learn(draft: Draft, epoch: int, leader_id: int | None, endpoints: Endpoints) -> bool:
+def learn(draft: ready.Draft, epoch: int, leader_id: int | None, endpoints: voters.Endpoints) -> bool:
     """Act on an epoch and leader that another node reports; return whether they agree with what is known here.
 
     A leader whose endpoints are not known cannot be followed: the node searches for it as Unattached.
@@ -92,15 +80,15 @@ def learn(draft: Draft, epoch: int, leader_id: int | None, endpoints: Endpoints)
     return True
 
 
-def learn_from_response(draft: Draft, error: ErrorCode, leadership: Leadership) -> bool | None:
+def learn_from_response(draft: ready.Draft, error: ErrorCode, leadership: messages.Leadership) -> bool | None:
     """Act on the error, epoch and leader of a response (KafkaRaftClient.maybeHandleCommonResponse).
 
     Returns None if the response itself is to be handled, else whether its sender may be asked again at once.
     """
     node = draft.node
-    if leadership.epoch == UNKNOWN and error is not NONE:
+    if leadership.epoch == messages.UNKNOWN and error is not messages.NONE:
         return False
-    leader_id = None if leadership.leader_id == NO_NODE else leadership.leader_id
+    leader_id = None if leadership.leader_id == voters.NO_NODE else leadership.leader_id
     endpoints = _endpoints(draft, leadership, leader_id)
     if leadership.epoch < node.epoch or error is ErrorCode.UNKNOWN_LEADER_EPOCH:
         return True
@@ -109,7 +97,7 @@ def learn_from_response(draft: Draft, error: ErrorCode, leadership: Leadership) 
         return learn(draft, leadership.epoch, leader_id, endpoints) and draft.state is not node.state
     if leader_id is not None and endpoints and _looks_for(node, leader_id):
         roles.become_follower(draft, node.epoch, leader_id, endpoints)
-        return None if error is NONE else True
+        return None if error is messages.NONE else True
     if error is ErrorCode.INVALID_VOTER_KEY:
         return True
     if error is ErrorCode.INVALID_REQUEST:
@@ -123,7 +111,7 @@ def _looks_for(node: Node, leader_id: int) -> bool:
     return leader_id != node.id and node.leader_id in {None, leader_id} and not node.leader_endpoints
 
 
-def _endpoints(draft: Draft, leadership: Leadership, leader_id: int | None) -> Endpoints:
+def _endpoints(draft: ready.Draft, leadership: messages.Leadership, leader_id: int | None) -> voters.Endpoints:
     """Return the leader's endpoints: of the response, or of the voter set where the sender is too old to send them."""
     if leader_id is None:
         return ()
@@ -132,8 +120,8 @@ def _endpoints(draft: Draft, leadership: Leadership, leader_id: int | None) -> E
     return draft.node.voters.endpoints(leader_id)
 
 
-def acknowledge_end(draft: Draft, voter_id: int) -> None:
+def acknowledge_end(draft: ready.Draft, voter_id: int) -> None:
     """Stop sending EndQuorumEpoch to a voter that has answered it."""
     state = draft.state
-    if isinstance(state, Resigned):
+    if isinstance(state, states.Resigned):
         draft.set_state(changed(state, unacknowledged=state.unacknowledged - {voter_id}))

@@ -5,26 +5,23 @@ Source: Kafka's KafkaRaftClient.updateListenersProgress and ListenerContext.
 
 from dataclasses import dataclass
 
-from controller_core.quorum.batches import Position
+from controller_core.quorum import batches, messages, rules, states
 from controller_core.quorum.changed import changed
-from controller_core.quorum.messages import ReadRange
 from controller_core.quorum.node import Node
-from controller_core.quorum.rules import RESPONSE_BYTES_MAX
-from controller_core.quorum.states import Leader
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSnapshot:
     """Replace the state by that of a snapshot."""
 
-    id: Position
+    id: batches.Position
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyRecords:
     """Apply committed records: at least one whole batch."""
 
-    read: ReadRange
+    read: messages.ReadRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,7 @@ class Listening:
 
     next_offset: int = 0
     """Offset of the next record that it applies."""
-    loaded: Position | None = None
+    loaded: batches.Position | None = None
     """The snapshot that it has loaded last."""
     leader: tuple[int, int | None] = (-1, None)
     """Epoch and leader that it knows."""
@@ -75,8 +72,8 @@ def next_delivery(listening: Listening, node: Node) -> Delivery | None:
     is_behind = next_offset < log.start_offset or (next_offset == 0 and listening.loaded is None)
     if latest is not None and is_behind:
         return LoadSnapshot(latest)
-    return ApplyRecords(ReadRange(next_offset, log.high_watermark, RESPONSE_BYTES_MAX))
+    return ApplyRecords(messages.ReadRange(next_offset, log.high_watermark, rules.RESPONSE_BYTES_MAX))
 
 
 def _must_catch_up(listening: Listening, node: Node) -> bool:
-    return isinstance(node.state, Leader) and listening.next_offset <= node.state.start_offset
+    return isinstance(node.state, states.Leader) and listening.next_offset <= node.state.start_offset

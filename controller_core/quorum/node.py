@@ -2,12 +2,9 @@
 
 from dataclasses import dataclass
 
-from controller_core.quorum.batches import Position
+from controller_core.quorum import batches, messages, rules, states
 from controller_core.quorum.connections import Connections
 from controller_core.quorum.log_view import LogView
-from controller_core.quorum.messages import Leadership
-from controller_core.quorum.rules import Settings
-from controller_core.quorum.states import Candidate, Follower, Leader, Prospective, Resigned, State, Unattached
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import NO_NODE, Endpoints, ReplicaKey, Voter, VoterSet, endpoint_of
 
@@ -27,8 +24,8 @@ class StoredElection:
 class Node:
     """A node. Equal nodes do the same at the same message and time."""
 
-    settings: Settings
-    state: State
+    settings: rules.Settings
+    state: states.State
     log: LogView
     history: VoterHistory
     stored: StoredElection
@@ -36,7 +33,7 @@ class Node:
     connections: Connections
     high_watermark: int | None = None
     """As known in this state: a new leader knows none before its first commit."""
-    installing: Position | None = None
+    installing: batches.Position | None = None
     """Snapshot that the shell checks and installs. In the meantime the node does not fetch, and starts no election."""
     shutdown_due_ms: int | None = None
     is_stopped: bool = False
@@ -82,7 +79,7 @@ class Node:
     @property
     def is_campaigning(self) -> bool:
         """Whether the node asks for votes or pre-votes."""
-        return isinstance(self.state, Prospective | Candidate)
+        return isinstance(self.state, states.Prospective | states.Candidate)
 
     @property
     def is_only_voter(self) -> bool:
@@ -98,11 +95,15 @@ class Node:
     def leader_id(self) -> int | None:
         """The leader of the epoch, where it is known."""
         match self.state:
-            case Leader() | Resigned():
+            case states.Leader() | states.Resigned():
                 return self.id
-            case Candidate():
+            case states.Candidate():
                 return None
-            case Unattached(leader_id=leader_id) | Prospective(leader_id=leader_id) | Follower(leader_id=leader_id):
+            case (
+                states.Unattached(leader_id=leader_id)
+                | states.Prospective(leader_id=leader_id)
+                | states.Follower(leader_id=leader_id)
+            ):
                 return leader_id
 
     @property
@@ -114,9 +115,9 @@ class Node:
     def leader_endpoints(self) -> Endpoints:
         """Endpoints of the leader, where they are known."""
         match self.state:
-            case Leader() | Resigned():
+            case states.Leader() | states.Resigned():
                 return self.settings.endpoints
-            case Prospective(leader_endpoints=endpoints) | Follower(leader_endpoints=endpoints):
+            case states.Prospective(leader_endpoints=endpoints) | states.Follower(leader_endpoints=endpoints):
                 return endpoints
             case _:
                 return ()
@@ -125,9 +126,9 @@ class Node:
     def voted(self) -> ReplicaKey | None:
         """Whom the node has voted for in its epoch."""
         match self.state:
-            case Candidate():
+            case states.Candidate():
                 return self.key
-            case Unattached(voted=voted) | Prospective(voted=voted) | Follower(voted=voted):
+            case states.Unattached(voted=voted) | states.Prospective(voted=voted) | states.Follower(voted=voted):
                 return voted
             case _:
                 return None
@@ -137,7 +138,7 @@ class Node:
         """What quorum-state must have before the node acts in its current state."""
         return StoredElection(self.epoch, self.leader_id, self.voted, self.voters.ids, self.history.kraft_version)
 
-    def leadership(self, listener: str) -> Leadership:
+    def leadership(self, listener: str) -> messages.Leadership:
         """Return epoch and leader for a response on a listener.
 
         A leader whose endpoints are known neither here nor from the voter set is not named: a Java node that is to follow a leader
@@ -146,5 +147,5 @@ class Node:
         leader_id = self.leader_id
         endpoints = self.leader_endpoints or (() if leader_id is None else self.voters.endpoints(leader_id))
         if leader_id is None or not endpoints:
-            return Leadership(self.epoch, NO_NODE)
-        return Leadership(self.epoch, leader_id, endpoint_of(endpoints, listener))
+            return messages.Leadership(self.epoch, NO_NODE)
+        return messages.Leadership(self.epoch, leader_id, endpoint_of(endpoints, listener))

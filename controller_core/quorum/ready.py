@@ -13,13 +13,10 @@ A flush that fails, or `election` that cannot be written, stops the process: nei
 
 from dataclasses import dataclass
 
+from controller_core.quorum import inputs, messages, rules, states
 from controller_core.quorum.batches import Batch, Position
 from controller_core.quorum.changed import changed
-from controller_core.quorum.inputs import Request
-from controller_core.quorum.messages import RequestBody, ResponseBody
 from controller_core.quorum.node import Node, StoredElection
-from controller_core.quorum.rules import Destination
-from controller_core.quorum.states import NEVER, State
 from kafka_wire import ErrorCode
 
 _MASK = (1 << 64) - 1
@@ -76,9 +73,9 @@ LogOperation = Appended | Truncated | SnapshotChunk
 class Outgoing:
     """A request to another node. The shell returns a Response with the same correlation id, or a FailedResponse."""
 
-    destination: Destination
+    destination: rules.Destination
     correlation_id: int
-    body: RequestBody
+    body: messages.RequestBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ class Reply:
     """The reply to a request of the shell's or of another node."""
 
     request_id: int
-    body: ResponseBody | AppendResult | UpgradeResult
+    body: messages.ResponseBody | AppendResult | UpgradeResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +149,7 @@ class Ready:
     requests: tuple[Outgoing, ...] = ()
     replies: tuple[Reply, ...] = ()
     notices: tuple[Notice, ...] = ()
-    next_tick_ms: int = NEVER
+    next_tick_ms: int = states.NEVER
 
 
 class Draft:
@@ -169,11 +166,11 @@ class Draft:
         self._before = node.stored
 
     @property
-    def state(self) -> State:
+    def state(self) -> states.State:
         """The node's state."""
         return self.node.state
 
-    def set_state(self, state: State) -> None:
+    def set_state(self, state: states.State) -> None:
         """Change the state without a transition, as when a timer starts again."""
         self.node = changed(self.node, state=state)
 
@@ -187,7 +184,7 @@ class Draft:
         self.node = changed(self.node, seed=seed)
         return number
 
-    def send(self, destination: Destination, body: RequestBody) -> bool:
+    def send(self, destination: rules.Destination, body: messages.RequestBody) -> bool:
         """Send a request unless the connection is busy or backs off; return whether it was sent."""
         connections = self.node.connections
         if not connections.is_ready(destination.id, self.now_ms):
@@ -202,7 +199,7 @@ class Draft:
         """Ignore the answers to earlier requests."""
         self.node = changed(self.node, connections=self.node.connections.reset())
 
-    def answer(self, request: Request, body: ResponseBody) -> None:
+    def answer(self, request: inputs.Request, body: messages.ResponseBody) -> None:
         """Reply to a request."""
         self.replies.append(Reply(request.id, body))
 

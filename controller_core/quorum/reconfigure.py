@@ -1,27 +1,12 @@
 """Adding and removing voters at kraft.version 1 (KIP-853), one at a time, so that majorities before and after a change overlap."""
 
-from controller_core.quorum import checks, leader, pending_change
-from controller_core.quorum.batches import VotersRecord, control_batch
+from controller_core.quorum import batches, checks, inputs, leader, messages, pending_change, ready, rules, states
 from controller_core.quorum.changed import changed
-from controller_core.quorum.inputs import Request
-from controller_core.quorum.messages import (
-    NONE,
-    AddRaftVoterRequest,
-    AddRaftVoterResponse,
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-    FailedResponse,
-    RemoveRaftVoterRequest,
-    RemoveRaftVoterResponse,
-)
-from controller_core.quorum.ready import Draft
-from controller_core.quorum.rules import Destination
-from controller_core.quorum.states import AddingVoter, Leader, RemovingVoter
 from controller_core.quorum.voters import STATIC_VOTERS, Endpoint, ReplicaKey, Voter, VoterSet, endpoint_of
 from kafka_wire import ErrorCode, Failure
 
 
-def add_voter(draft: Draft, request: Request, body: AddRaftVoterRequest) -> None:
+def add_voter(draft: ready.Draft, request: inputs.Request, body: messages.AddRaftVoterRequest) -> None:
     """Start to add a voter: ask it for its versions, then append the new voter set."""
     endpoint = endpoint_of(body.endpoints, draft.node.settings.listener)
     failure = (
@@ -34,14 +19,14 @@ def add_voter(draft: Draft, request: Request, body: AddRaftVoterRequest) -> None
         or _duplicate(draft.node.voters, body.voter)
     )
     if failure:
-        draft.answer(request, AddRaftVoterResponse(failure.code, failure.message))
+        draft.answer(request, messages.AddRaftVoterResponse(failure.code, failure.message))
         return
     assert isinstance(endpoint, Endpoint), body
-    if not draft.send(Destination(body.voter.id, endpoint.host, endpoint.port), ApiVersionsRequest()):
+    if not draft.send(rules.Destination(body.voter.id, endpoint.host, endpoint.port), messages.ApiVersionsRequest()):
         text = "The voter cannot be asked for its versions now."
-        draft.answer(request, AddRaftVoterResponse(ErrorCode.REQUEST_TIMED_OUT, text))
+        draft.answer(request, messages.AddRaftVoterResponse(ErrorCode.REQUEST_TIMED_OUT, text))
         return
-    change = AddingVoter(
+    change = states.AddingVoter(
         request.id,
         Voter(body.voter, body.endpoints),
         body.ack_when_committed,
@@ -56,13 +41,15 @@ def _duplicate(voters: VoterSet, key: ReplicaKey) -> Failure | None:
     return Failure(ErrorCode.DUPLICATE_VOTER, f"Node {key.id} is a voter already.")
 
 
-def take_versions(draft: Draft, source: int, body: ApiVersionsResponse | FailedResponse) -> bool:
+def take_versions(
+    draft: ready.Draft, source: int, body: messages.ApiVersionsResponse | messages.FailedResponse
+) -> bool:
     """Append the new voter set if the voter supports its kraft.version and has caught up; return whether it answered."""
     state = draft.state
-    change = state.change if isinstance(state, Leader) else None
-    if not isinstance(change, AddingVoter) or change.offset is not None or change.voter.key.id != source:
+    change = state.change if isinstance(state, states.Leader) else None
+    if not isinstance(change, states.AddingVoter) or change.offset is not None or change.voter.key.id != source:
         return True
-    if isinstance(body, FailedResponse) or body.error is not NONE:
+    if isinstance(body, messages.FailedResponse) or body.error is not messages.NONE:
         pending_change.end(draft, ErrorCode.REQUEST_TIMED_OUT, "The voter did not answer a request for its versions.")
         return False
     level, versions = draft.node.history.kraft_version, body.kraft_versions
@@ -79,18 +66,18 @@ def take_versions(draft: Draft, source: int, body: ApiVersionsResponse | FailedR
     return True
 
 
-def _append_added(draft: Draft, change: AddingVoter, voter: Voter) -> None:
+def _append_added(draft: ready.Draft, change: states.AddingVoter, voter: Voter) -> None:
     voters = draft.node.voters.add(voter)
     assert voters is not None, (draft.node.voters, voter)
     change = changed(change, offset=draft.node.log.end_offset)
     if not change.ack_when_committed:
-        pending_change.answer(draft, change, NONE)
+        pending_change.answer(draft, change, messages.NONE)
         change = changed(change, request_id=None)
     draft.set_state(changed(leader.leading(draft), change=change))
     append_voters(draft, voters)
 
 
-def remove_voter(draft: Draft, request: Request, body: RemoveRaftVoterRequest) -> None:
+def remove_voter(draft: ready.Draft, request: inputs.Request, body: messages.RemoveRaftVoterRequest) -> None:
     """Append the voter set without a voter; this leader may be it, and then resigns after the commit."""
     failure = _refused(draft, body.cluster_id, body.voter) or _not_now(draft)
     voters = draft.node.voters.remove(body.voter)
@@ -98,21 +85,23 @@ def remove_voter(draft: Draft, request: Request, body: RemoveRaftVoterRequest) -
         text = f"{_key_text(body.voter)} is not a voter, or is the only voter."
         failure = Failure(ErrorCode.VOTER_NOT_FOUND, text)
     if failure:
-        draft.answer(request, RemoveRaftVoterResponse(failure.code, failure.message))
+        draft.answer(request, messages.RemoveRaftVoterResponse(failure.code, failure.message))
         return
     assert voters is not None, body
-    change = RemovingVoter(request.id, draft.now_ms + draft.node.settings.request_timeout_ms, draft.node.log.end_offset)
+    change = states.RemovingVoter(
+        request.id, draft.now_ms + draft.node.settings.request_timeout_ms, draft.node.log.end_offset
+    )
     draft.set_state(changed(leader.leading(draft), change=change))
     append_voters(draft, voters)
 
 
-def append_voters(draft: Draft, voters: VoterSet) -> None:
+def append_voters(draft: ready.Draft, voters: VoterSet) -> None:
     """Append a voter set; its majority counts from here on, committed or not."""
     node = draft.node
-    leader.append(draft, control_batch(node.log.end_offset, node.epoch, VotersRecord(voters)))
+    leader.append(draft, batches.control_batch(node.log.end_offset, node.epoch, batches.VotersRecord(voters)))
 
 
-def _refused(draft: Draft, cluster_id: str | None, voter: ReplicaKey) -> Failure | None:
+def _refused(draft: ready.Draft, cluster_id: str | None, voter: ReplicaKey) -> Failure | None:
     """Check a request by itself."""
     if checks.wrong_cluster(draft.node, cluster_id):
         text = f"The request is for cluster {cluster_id}; this is {draft.node.settings.cluster_id}."
@@ -125,7 +114,7 @@ def _refused(draft: Draft, cluster_id: str | None, voter: ReplicaKey) -> Failure
     return None
 
 
-def _not_now(draft: Draft) -> Failure | None:
+def _not_now(draft: ready.Draft) -> Failure | None:
     """Check whether the voter set may change now: no change under way, and the last one committed in this epoch."""
     node, state = draft.node, leader.leading(draft)
     if state.change is not None:
@@ -140,7 +129,7 @@ def _not_now(draft: Draft) -> Failure | None:
     return None
 
 
-def last_voters_are_committed(draft: Draft) -> bool:
+def last_voters_are_committed(draft: ready.Draft) -> bool:
     """Whether the voter set that counts is committed, so that the next one may differ from it by one voter."""
     offset, high_watermark = draft.node.history.voters_offset, draft.node.high_watermark
     return offset is not None and high_watermark is not None and offset < high_watermark

@@ -12,14 +12,11 @@
 A node that is the only voter has an election at once.
 """
 
-from controller_core.quorum import roles
+from controller_core.quorum import roles, rules, states, step
 from controller_core.quorum.connections import Connections
 from controller_core.quorum.log_view import LogView
 from controller_core.quorum.node import Node, StoredElection
 from controller_core.quorum.ready import Draft, Ready
-from controller_core.quorum.rules import Settings
-from controller_core.quorum.states import NEVER, Candidate, Resigned, State, Unattached, Votes
-from controller_core.quorum.step import conclude
 from controller_core.quorum.voter_history import VoterHistory
 
 _NOT_WRITTEN = StoredElection(epoch=-1)
@@ -27,7 +24,7 @@ _NOT_WRITTEN = StoredElection(epoch=-1)
 
 
 def start(
-    settings: Settings, stored: StoredElection | None, log: LogView, history: VoterHistory, seed: int, now_ms: int
+    settings: rules.Settings, stored: StoredElection | None, log: LogView, history: VoterHistory, seed: int, now_ms: int
 ) -> Ready:
     """Return the first result of a node: `stored` is None without a quorum-state file, `log` and `history` are as found on disk.
 
@@ -36,31 +33,39 @@ def start(
     latest = log.latest_snapshot
     assert latest is None or latest.offset <= log.end_offset == log.flushed_offset, log
     found = stored or StoredElection()
-    node = Node(settings, Unattached(found.epoch, NEVER), log, history, stored or _NOT_WRITTEN, seed, Connections({}))
+    node = Node(
+        settings,
+        states.Unattached(found.epoch, states.NEVER),
+        log,
+        history,
+        stored or _NOT_WRITTEN,
+        seed,
+        Connections({}),
+    )
     draft = Draft(node, now_ms)
     draft.set_state(_first_state(draft, found))
     draft.store_election()
-    if isinstance(draft.state, Candidate):
+    if isinstance(draft.state, states.Candidate):
         if draft.state.votes.is_won:
             roles.become_leader(draft)
     elif node.is_only_voter:
         roles.campaign(draft)
-    return conclude(draft)
+    return step.conclude(draft)
 
 
-def _first_state(draft: Draft, found: StoredElection) -> State:
+def _first_state(draft: Draft, found: StoredElection) -> states.State:
     node, voters = draft.node, draft.node.voters
-    due_ms = roles.election_due_ms(draft) if node.may_campaign else NEVER
+    due_ms = roles.election_due_ms(draft) if node.may_campaign else states.NEVER
     if found.epoch < node.log.last_epoch:
-        return Unattached(node.log.last_epoch, due_ms)
+        return states.Unattached(node.log.last_epoch, due_ms)
     if found.leader_id == node.id:
         others = frozenset(voters.ids) - {node.id}
-        return Resigned(found.epoch, due_ms if due_ms != NEVER else roles.election_due_ms(draft), others)
+        return states.Resigned(found.epoch, due_ms if due_ms != states.NEVER else roles.election_due_ms(draft), others)
     if found.leader_id is None and found.voted is not None and found.voted.accepts(node.key) and node.may_campaign:
-        return Candidate(found.epoch, due_ms, Votes.start(voters.keys, node.key))
+        return states.Candidate(found.epoch, due_ms, states.Votes.start(voters.keys, node.key))
     if found.leader_id is None:
-        return Unattached(found.epoch, due_ms, voted=found.voted)
+        return states.Unattached(found.epoch, due_ms, voted=found.voted)
     endpoints = voters.endpoints(found.leader_id)
     if not endpoints:
-        return Unattached(found.epoch, due_ms, found.leader_id, found.voted)
+        return states.Unattached(found.epoch, due_ms, found.leader_id, found.voted)
     return roles.follower(draft, found.epoch, found.leader_id, endpoints, found.voted)

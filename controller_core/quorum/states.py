@@ -7,10 +7,8 @@ voter set it knows, and is Unattached or Follower.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from controller_core.quorum.batches import Position
+from controller_core.quorum import batches, messages, progress
 from controller_core.quorum.changed import changed
-from controller_core.quorum.messages import FetchRequest
-from controller_core.quorum.progress import Replicas
 from controller_core.quorum.voters import Endpoints, ReplicaKey, Voter, VoterSet
 
 
@@ -101,7 +99,7 @@ class Candidate:
 class SnapshotFetch:
     """A snapshot that is being fetched. `position` is the number of bytes that are there."""
 
-    id: Position
+    id: batches.Position
     position: int = 0
 
 
@@ -132,7 +130,7 @@ class DelayedFetch:
 
     request_id: int
     listener: str
-    request: FetchRequest
+    request: messages.FetchRequest
     due_ms: int
 
 
@@ -178,7 +176,7 @@ class Leader:
     epoch: int
     start_offset: int
     """Log end when it was elected. Nothing is committed before a record from here on is."""
-    replicas: Replicas
+    replicas: progress.Replicas
     check_quorum_due_ms: int
     begin_epoch_due_ms: int
     fetched: frozenset[int] = frozenset()

@@ -8,10 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller_core.model import Broker, Cluster, changes, quorum_changes
+from controller_core.model import Broker, Cluster, changes, mode_rules, quorum_changes, settings
 from controller_core.model.broker import BrokerProgress
-from controller_core.model.mode_rules import kraft_rules
-from controller_core.model.settings import MIN_ISR, UNCLEAN_ELECTION, BrokerDefault
 from controller_core.quorum_mode.directory_transitions import forget_offline_replicas, refresh_offline_replicas
 from kafka_metadata.records import ResourceType
 from kafka_node.configs.topic_configs import config_value
@@ -91,11 +89,11 @@ def _set_broker(cluster: Cluster, broker: Broker) -> None:
 def change_configs(change: quorum_changes.ConfigsChanged, cluster: Cluster) -> None:
     """Keep the configurations on which decisions depend."""
     for name, value in change.values.items():
-        if name == UNCLEAN_ELECTION:
+        if name == settings.UNCLEAN_ELECTION:
             _set_unclean(cluster, change, None if value is None else config_value(name, {name: value}) is True)
-        elif name == MIN_ISR and change.type is ResourceType.BROKER and not change.name:
+        elif name == settings.MIN_ISR and change.type is ResourceType.BROKER and not change.name:
             cluster.min_isr_default = None if value is None else int(value)
-        elif name == MIN_ISR and change.type is ResourceType.TOPIC:
+        elif name == settings.MIN_ISR and change.type is ResourceType.TOPIC:
             cluster.min_isr_topics.pop(change.name, None)
             if value is not None:
                 cluster.min_isr_topics[change.name] = int(value)
@@ -107,9 +105,9 @@ def _set_unclean(cluster: Cluster, change: quorum_changes.ConfigsChanged, allowe
         if allowed is not None:
             cluster.unclean_topics[change.name] = allowed
     elif change.type is ResourceType.BROKER and not change.name:
-        cluster.unclean_defaults.pop(BrokerDefault.DYNAMIC, None)
+        cluster.unclean_defaults.pop(settings.BrokerDefault.DYNAMIC, None)
         if allowed is not None:
-            cluster.unclean_defaults[BrokerDefault.DYNAMIC] = allowed
+            cluster.unclean_defaults[settings.BrokerDefault.DYNAMIC] = allowed
 
 
 def change_feature_level(change: quorum_changes.FeatureLevelChanged, cluster: Cluster) -> None:
@@ -117,4 +115,4 @@ def change_feature_level(change: quorum_changes.FeatureLevelChanged, cluster: Cl
     cluster.features.pop(change.name, None)
     if change.level:
         cluster.features[change.name] = change.level
-    cluster.rules = kraft_rules(cluster.features)
+    cluster.rules = mode_rules.kraft_rules(cluster.features)

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from controller_core.decisions import broker_requests, leader_elections, topics
-from controller_core.model import Cluster, Origin, changes, events, quorum_changes, quorum_events
+from controller_core.model import Cluster, Origin, changes, events, quorum_changes, quorum_events, settings
 from controller_core.model.decision import Decision, decision
-from controller_core.model.settings import MIN_ISR
 from controller_core.quorum_mode import directories, heartbeats, leaving, moves, registration
 from controller_core.rules.complete_change import complete_change, current_target, electing
 from kafka_metadata.records import ResourceType
@@ -33,7 +32,7 @@ def decide_change_configs(cluster: Cluster, event: quorum_events.ChangeConfigs) 
         made += (
             quorum_changes.ElrCleared(change.name if change.type is ResourceType.TOPIC else None)
             for change in event.changes
-            if MIN_ISR in change.values
+            if settings.MIN_ISR in change.values
         )
     return decision(*made)
 

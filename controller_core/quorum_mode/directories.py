@@ -11,8 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from controller_core.decisions.broker_requests import refuse_stale_broker
-from controller_core.model import Cluster, TopicPartition, changes
-from controller_core.model.columns import keep_ids
+from controller_core.model import Cluster, TopicPartition, changes, columns
 from controller_core.model.decision import Decision
 from controller_core.model.quorum_events import AssignReplicasToDirs
 from controller_core.rules.complete_change import Electing, Target, complete_change
@@ -53,7 +52,7 @@ def _assign(
 ) -> changes.PartitionStates | None:
     rows = np.array(list(names), dtype=np.int32)
     isr = cluster.columns.isr[rows]
-    kept = keep_ids(isr, isr != event.broker) if leaves else isr
+    kept = columns.keep_ids(isr, isr != event.broker) if leaves else isr
     directories = {row: {event.broker: event.directories[name]} for row, name in names.items()}
     may_lead = cluster.may_lead() - {event.broker} if leaves else cluster.may_lead()
     who = Electing(may_lead, cluster.unclean_allowed(rows))

@@ -9,8 +9,7 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model import NO_BROKER, Broker, Cluster, IntArray, changes
-from controller_core.model.columns import pad, unpad_all
+from controller_core.model import NO_BROKER, Broker, Cluster, IntArray, changes, columns
 
 _NUMBER_BITS = 32
 _NUMBER_MASK = (1 << _NUMBER_BITS) - 1
@@ -21,7 +20,7 @@ def set_directories(cluster: Cluster, directories: Mapping[int, changes.Director
     """Set the directories of the replicas of partitions, by row, and which of these replicas are offline."""
     if directories:
         numbers = [[cluster.directory_number(directory) for directory in ids] for ids in directories.values()]
-        set_directory_numbers(cluster, np.array(list(directories), dtype=np.int32), pad(numbers))
+        set_directory_numbers(cluster, np.array(list(directories), dtype=np.int32), columns.pad(numbers))
 
 
 def set_directory_numbers(cluster: Cluster, rows: IntArray, numbers: IntArray) -> None:
@@ -44,7 +43,7 @@ def set_directory_numbers(cluster: Cluster, rows: IntArray, numbers: IntArray) -
 
 def _places(replicas: IntArray, numbers: IntArray) -> Iterator[list[tuple[int, int]]]:
     """Yield the replicas of each row with the numbers of their directories."""
-    for assigned, of_row in zip(unpad_all(replicas), numbers.tolist(), strict=True):
+    for assigned, of_row in zip(columns.unpad_all(replicas), numbers.tolist(), strict=True):
         yield list(zip(assigned, of_row, strict=False))
 
 

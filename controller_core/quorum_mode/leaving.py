@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from controller_core.model import Cluster, IntArray, changes, quorum_changes
-from controller_core.model.columns import keep_ids
+from controller_core.model import Cluster, IntArray, changes, columns, quorum_changes
 from controller_core.model.decision import Decision, decision
 from controller_core.model.events import Event
 from controller_core.model.quorum_events import ElectWaitingLeaders
@@ -86,7 +85,7 @@ def _step(
         end = begin + size
         some = rows[begin:end]
         isr = cluster.columns.isr[some]
-        kept = keep_ids(isr, ~np.isin(isr, list(leaving)))
+        kept = columns.keep_ids(isr, ~np.isin(isr, list(leaving)))
         who = Electing(may_lead, cluster.unclean_allowed(some), lost=frozenset(lost))
         change = complete_change(cluster, some, Target(kept), who)
         if change is not None:

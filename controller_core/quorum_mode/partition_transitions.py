@@ -5,24 +5,19 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from controller_core.decisions import transitions
-from controller_core.model import NO_BROKER, Cluster, IntArray, changes, quorum_changes
+from controller_core.model import NO_BROKER, Cluster, IntArray, changes, quorum_changes, settings
 from controller_core.model.cluster import NO_ROW
 from controller_core.model.columns import any_of
 from controller_core.model.ids import INITIAL_LEADER_EPOCH
-from controller_core.model.settings import MIN_ISR
-from controller_core.quorum_mode.directory_transitions import (
-    set_directories,
-    set_directory_numbers,
-    set_first_directories,
-)
+from controller_core.quorum_mode import directory_transitions
 
 
 def add_topic(change: changes.TopicAdded, cluster: Cluster) -> None:
     """Add a topic and its partitions with their first states."""
     rows = transitions.add_topic(change, cluster)
     _set_first_states(cluster, rows, change)
-    if MIN_ISR in change.configs:
-        cluster.min_isr_topics[change.name] = int(change.configs[MIN_ISR])
+    if settings.MIN_ISR in change.configs:
+        cluster.min_isr_topics[change.name] = int(change.configs[settings.MIN_ISR])
 
 
 def add_partitions(change: changes.PartitionsAdded, cluster: Cluster) -> None:
@@ -35,7 +30,7 @@ def _set_first_states(cluster: Cluster, rows: IntArray, change: changes.TopicAdd
         return
     first = np.full(len(rows), INITIAL_LEADER_EPOCH, dtype=np.int32)
     cluster.columns.set_states(rows, states.leader, first, states.isr, first, cluster.controller_epoch)
-    set_first_directories(cluster, rows, change.replicas, states)
+    directory_transitions.set_first_directories(cluster, rows, change.replicas, states)
 
 
 def remove_topic(change: changes.TopicRemoved, cluster: Cluster) -> None:
@@ -48,7 +43,7 @@ def change_states(change: changes.PartitionStates, cluster: Cluster) -> None:
     transitions.change_states(change, cluster)
     if change.elr is not None and change.last_known_elr is not None:
         cluster.columns.set_elr(change.rows, change.elr, change.last_known_elr)
-    set_directories(cluster, change.directories or {})
+    directory_transitions.set_directories(cluster, change.directories or {})
     for row, move in (change.moves or {}).items():
         if move is None:
             cluster.moves.pop(row, None)
@@ -77,7 +72,7 @@ def replay_partitions(change: quorum_changes.PartitionsReplayed, cluster: Cluste
     )
     columns.set_elr(rows, change.elr, change.last_known_elr)
     numbers = np.array([*map(cluster.directory_number, change.directory_ids), NO_BROKER], dtype=np.int32)
-    set_directory_numbers(cluster, rows, numbers[change.directories])
+    directory_transitions.set_directory_numbers(cluster, rows, numbers[change.directories])
     listed = rows.tolist()
     for row in cluster.moves.keys() & listed:
         del cluster.moves[row]

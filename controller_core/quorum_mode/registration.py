@@ -21,8 +21,7 @@ from controller_core.model.decision import Decision, decision
 from controller_core.model.ids import MAX_BROKER_ID
 from controller_core.model.quorum_events import RegisterBroker
 from controller_core.quorum_mode.leaving import leave_further, leave_partitions
-from kafka_metadata.directory_ids import is_reserved, sorted_directories
-from kafka_metadata.metadata_versions import KRAFT_VERSION, METADATA_VERSION
+from kafka_metadata import directory_ids, metadata_versions
 from kafka_wire import ErrorCode, Failure
 
 
@@ -54,7 +53,7 @@ def decide_register_broker(cluster: Cluster, event: RegisterBroker) -> Decision[
         event.rack,
         event.incarnation_id,
         fenced=True,
-        directories=sorted_directories(event.directories) if cluster.rules.directories else (),
+        directories=directory_ids.sorted_directories(event.directories) if cluster.rules.directories else (),
         features=event.features,
     )
     if known is not None and is_same:
@@ -107,7 +106,7 @@ def _refuse_directories(cluster: Cluster, event: RegisterBroker, _known: Broker 
     message = None
     if not event.directories:
         message = "No directories specified in request"
-    elif any(map(is_reserved, event.directories)):
+    elif any(map(directory_ids.is_reserved, event.directories)):
         message = "Reserved directory ID in request"
     elif len(set(event.directories)) != len(event.directories):
         message = "Duplicate directory ID in request"
@@ -125,7 +124,7 @@ def _refuse_directories(cluster: Cluster, event: RegisterBroker, _known: Broker 
 
 def _refuse_features(cluster: Cluster, event: RegisterBroker, _known: Broker | None) -> Failure | None:
     supported = {feature.name: feature for feature in event.features}
-    levels = {**cluster.features, KRAFT_VERSION: event.kraft_version}
+    levels = {**cluster.features, metadata_versions.KRAFT_VERSION: event.kraft_version}
     for name in sorted({*levels, *supported}):
         level = levels.get(name, 0)
         # A broker that does not name a feature supports only level 0 of it.
@@ -136,8 +135,8 @@ def _refuse_features(cluster: Cluster, event: RegisterBroker, _known: Broker | N
                 f"The broker wants a version between {wanted.minimum} and {wanted.maximum}, inclusive."
             )
             return Failure(ErrorCode.UNSUPPORTED_VERSION, message)
-    if METADATA_VERSION not in supported:
-        message = f"Request features do not contain '{METADATA_VERSION}'"
+    if metadata_versions.METADATA_VERSION not in supported:
+        message = f"Request features do not contain '{metadata_versions.METADATA_VERSION}'"
         return Failure(ErrorCode.INVALID_REGISTRATION, message)
     return None
 

@@ -3,12 +3,11 @@
 Requests that are judged by their content (tokens for another principal) have no needs here. Source: ControllerApis of Kafka 4.3.1.
 """
 
-from kafka_node.authorization.acl import Operation
-from kafka_node.authorization.needs import Row, on_cluster
+from kafka_node.authorization import acl, needs
 from kafka_node.authorization.table import OPEN, WHOLE_REQUESTS, Table
 from kafka_wire import ApiKey
 
-_BETWEEN_NODES: Row = (on_cluster(Operation.CLUSTER_ACTION),)
+_BETWEEN_NODES: needs.Row = (needs.on_cluster(acl.Operation.CLUSTER_ACTION),)
 
 NEEDS: Table = {
     **WHOLE_REQUESTS,

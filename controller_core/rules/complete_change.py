@@ -25,11 +25,8 @@ import numpy as np
 
 from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, IntArray, Move, changes
 from controller_core.model.columns import any_of, contained_in, differ, keep_ids, pad, positions_of, unpad, widen
-from controller_core.rules import election_columns
+from controller_core.rules import election_columns, eligible_replicas, partition_change
 from controller_core.rules.election import Election, elect_online, elect_preferred
-from controller_core.rules.election_columns import Elections
-from controller_core.rules.eligible_replicas import eligible_after, in_service
-from controller_core.rules.partition_change import next_leader_epochs
 from kafka_metadata.directory_ids import UNASSIGNED_DIRECTORY
 
 
@@ -84,7 +81,7 @@ def complete_change(cluster: Cluster, rows: IntArray, target: Target, who: Elect
     # A move may have removed the last leader: such a replica is not elected (C2).
     last_known = columns.last_known_elr_in(rows)
     electable = keep_ids(last_known, contained_in(last_known, replicas) & cluster.rules.elr)
-    elections = _elect(cluster, rows, replicas, in_service(target.isr, eligible), electable, who)
+    elections = _elect(cluster, rows, replicas, eligible_replicas.in_service(target.isr, eligible), electable, who)
     return _changed_rows(cluster, rows, target, replicas, eligible, elections)
 
 
@@ -93,11 +90,18 @@ def _eligible(cluster: Cluster, rows: IntArray, isr: IntArray, replicas: IntArra
     if not cluster.rules.elr:
         return columns.elr_in(rows)
     flags = columns.flags(lost) if lost else None
-    return eligible_after(columns.isr[rows], columns.elr_in(rows), isr, cluster.min_isr(rows), replicas, flags)
+    return eligible_replicas.eligible_after(
+        columns.isr[rows], columns.elr_in(rows), isr, cluster.min_isr(rows), replicas, flags
+    )
 
 
 def _changed_rows(
-    cluster: Cluster, rows: IntArray, target: Target, replicas: IntArray, eligible: IntArray, elections: Elections
+    cluster: Cluster,
+    rows: IntArray,
+    target: Target,
+    replicas: IntArray,
+    eligible: IntArray,
+    elections: election_columns.Elections,
 ) -> changes.PartitionStates | None:
     """Return what follows from the elections, in the rows in which anything changes."""
     columns, rules, leader = cluster.columns, cluster.rules, elections.leader
@@ -120,7 +124,7 @@ def _changed_rows(
     change = changes.PartitionStates(
         rows,
         leader,
-        np.where(raised, next_leader_epochs(cluster, rows), columns.leader_epoch[rows]),
+        np.where(raised, partition_change.next_leader_epochs(cluster, rows), columns.leader_epoch[rows]),
         isr,
         changes.RequestsToBrokers.LEADER_AND_ISR,
         replicas=target.replicas,
@@ -135,7 +139,7 @@ def _changed_rows(
 
 
 def _isr_and_elr(
-    cluster: Cluster, rows: IntArray, target_isr: IntArray, eligible: IntArray, elections: Elections
+    cluster: Cluster, rows: IntArray, target_isr: IntArray, eligible: IntArray, elections: election_columns.Elections
 ) -> tuple[IntArray, IntArray]:
     """Return ISRs and eligible replicas after the elections. A new leader from outside the ISR is its only member."""
     columns, rules, leader = cluster.columns, cluster.rules, elections.leader
@@ -175,7 +179,7 @@ def _with_ended_moves(cluster: Cluster, rows: IntArray, target: Target) -> Targe
 
 def _elect(
     cluster: Cluster, rows: IntArray, replicas: IntArray, serving: IntArray, last_known: IntArray, who: Electing
-) -> Elections:
+) -> election_columns.Elections:
     columns = cluster.columns
     leader, live = columns.leader[rows], columns.flags(who.may_lead)
     suspected = columns.flags(cluster.suspected) if cluster.suspected else None
@@ -207,9 +211,11 @@ def _elect(
     return election_columns.elect_rows_with_offline_replicas(cluster, rows, elections, elect)
 
 
-def _choose(first: BoolArray, one: Elections, other: Elections) -> Elections:
+def _choose(
+    first: BoolArray, one: election_columns.Elections, other: election_columns.Elections
+) -> election_columns.Elections:
     """Return the elections of `one` in some rows, and those of `other` in the rest."""
-    return Elections(
+    return election_columns.Elections(
         np.where(first, one.leader, other.leader),
         np.where(first[:, None], one.isr, other.isr),
         np.where(first, one.unclean, other.unclean),

@@ -34,8 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, IntArray
-from controller_core.model.columns import any_of, pad, positions_of, widen
+from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, IntArray, columns
 from controller_core.rules.election import Election, ElectionReason
 
 FEW = 4
@@ -111,7 +110,7 @@ def elect_online(
     stays = live.take(leader) & is_in(leader, slots_of(in_service)) & (leader != NO_LEADER)
     last = np.ascontiguousarray(last_known[:, 0])
     only_one = (last_known != NO_BROKER).sum(axis=1) == 1
-    returns = ~stays & only_one & live.take(last) & ~any_of(in_service != NO_BROKER)
+    returns = ~stays & only_one & live.take(last) & ~columns.any_of(in_service != NO_BROKER)
     elections = elect_offline(replicas, in_service, live, unclean_allowed & ~returns, suspected)
     blend(elections.leader, last, returns)
     blend(elections.leader, leader, stays)
@@ -213,7 +212,7 @@ def blend(into: IntArray, other: IntArray | int, where: BoolArray) -> None:
 def offline_flags(cluster: Cluster, rows: IntArray, ids: IntArray) -> BoolArray:
     """Return flags of ids (shape (rows,) or (rows, width)): whether the replica of that row is offline on a live broker."""
     flags = np.zeros(ids.shape, dtype=np.bool_)
-    for position in positions_of(cluster.offline_replicas, rows):
+    for position in columns.positions_of(cluster.offline_replicas, rows):
         flags[position] = np.isin(ids[position], list(cluster.offline_at(int(rows[position]))))
     return flags
 
@@ -228,7 +227,7 @@ def elect_rows_with_offline_replicas(
     cluster: Cluster, rows: IntArray, elections: Elections, elect: Callable[[int, int], Election]
 ) -> Elections:
     """Replace the elections of rows with offline replicas: `elect` takes a position in `rows` and the row."""
-    affected = positions_of(cluster.offline_replicas, rows)
+    affected = columns.positions_of(cluster.offline_replicas, rows)
     if not affected:
         return elections
     leader, isr = elections.leader.copy(), elections.isr.copy()
@@ -236,5 +235,5 @@ def elect_rows_with_offline_replicas(
     for position in affected:
         elected = elect(position, int(rows[position]))
         leader[position], unclean[position], reason[position] = elected.leader, elected.unclean, elected.reason
-        isr[position] = widen(pad([elected.isr]), isr.shape[1])[0]
+        isr[position] = columns.widen(columns.pad([elected.isr]), isr.shape[1])[0]
     return Elections(leader, isr, unclean, reason)

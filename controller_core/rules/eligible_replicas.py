@@ -18,8 +18,7 @@ here it is dropped (C20).
 
 import numpy as np
 
-from controller_core.model import NO_BROKER, BoolArray, IntArray
-from controller_core.model.columns import any_of, contained_in, keep_ids, widen
+from controller_core.model import NO_BROKER, BoolArray, IntArray, columns
 
 _LAST = np.iinfo(np.int32).max
 """Sorts behind every broker id."""
@@ -38,7 +37,9 @@ def eligible_after(
     `min_isr` has shape (rows,). `lost` are flags by broker id: brokers that lost unflushed records.
     """
     candidates = np.concatenate([isr_before, elr_before], axis=1)
-    kept = (candidates != NO_BROKER) & ~contained_in(candidates, isr) & contained_in(candidates, replicas)
+    kept = (
+        (candidates != NO_BROKER) & ~columns.contained_in(candidates, isr) & columns.contained_in(candidates, replicas)
+    )
     kept &= ((isr != NO_BROKER).sum(axis=1) < min_isr)[:, None]
     if lost is not None:
         kept &= ~lost[candidates]
@@ -47,7 +48,7 @@ def eligible_after(
     ordered = np.sort(np.where(kept, candidates, _LAST), axis=1)
     repeated = np.zeros(ordered.shape, dtype=np.bool_)
     repeated[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
-    eligible = keep_ids(ordered, (ordered != _LAST) & ~repeated)
+    eligible = columns.keep_ids(ordered, (ordered != _LAST) & ~repeated)
     width = int((eligible != NO_BROKER).sum(axis=1).max())
     return eligible[:, :width]
 
@@ -55,7 +56,7 @@ def eligible_after(
 def in_service(isr: IntArray, elr: IntArray) -> IntArray:
     """Return the replicas that may lead without loss: the ISR or, where that is empty, the eligible replicas."""
     width = max(isr.shape[1], elr.shape[1])
-    serving = widen(isr, width).copy()
-    empty = ~any_of(isr != NO_BROKER)
-    serving[empty] = widen(elr, width)[empty]
+    serving = columns.widen(isr, width).copy()
+    empty = ~columns.any_of(isr != NO_BROKER)
+    serving[empty] = columns.widen(elr, width)[empty]
     return serving

@@ -8,16 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from controller_core.rules.features import UpgradeType
-from kafka_metadata.metadata_versions import (
-    ELR_SINCE,
-    ELR_VERSION,
-    KRAFT_VERSION,
-    LATEST_PRODUCTION,
-    LATEST_UNSTABLE,
-    METADATA_VERSION,
-    MINIMUM_VERSION,
-    VERSION_NAMES,
-)
+from kafka_metadata import metadata_versions
 
 INT16_MIN, INT16_MAX = -(1 << 15), (1 << 15) - 1
 _UPGRADE_TYPES = frozenset({UpgradeType.UPGRADE, UpgradeType.SAFE_DOWNGRADE, UpgradeType.UNSAFE_DOWNGRADE})
@@ -41,12 +32,12 @@ class Feature:
 
 
 FEATURES = {
-    ELR_VERSION: Feature((MINIMUM_VERSION, 26), {1: ELR_SINCE}),
-    "group.version": Feature((MINIMUM_VERSION, 22)),
-    KRAFT_VERSION: Feature((MINIMUM_VERSION, 21)),
-    "share.version": Feature((MINIMUM_VERSION, 28)),
-    "streams.version": Feature((MINIMUM_VERSION, 29)),
-    "transaction.version": Feature((MINIMUM_VERSION, 24, 24)),
+    metadata_versions.ELR_VERSION: Feature((metadata_versions.MINIMUM_VERSION, 26), {1: metadata_versions.ELR_SINCE}),
+    "group.version": Feature((metadata_versions.MINIMUM_VERSION, 22)),
+    metadata_versions.KRAFT_VERSION: Feature((metadata_versions.MINIMUM_VERSION, 21)),
+    "share.version": Feature((metadata_versions.MINIMUM_VERSION, 28)),
+    "streams.version": Feature((metadata_versions.MINIMUM_VERSION, 29)),
+    "transaction.version": Feature((metadata_versions.MINIMUM_VERSION, 24, 24)),
 }
 
 
@@ -58,14 +49,18 @@ def parse_release(text: str, *, allows_unstable: bool) -> int:
     >>> parse_release("4.0.2", allows_unstable=False)
     25
     """
-    highest = LATEST_UNSTABLE if allows_unstable else LATEST_PRODUCTION
-    by_name = {name: level for level, name in VERSION_NAMES.items() if level <= highest}
+    highest = metadata_versions.LATEST_UNSTABLE if allows_unstable else metadata_versions.LATEST_PRODUCTION
+    by_name = {name: level for level, name in metadata_versions.VERSION_NAMES.items() if level <= highest}
     # A release alone has its last released version, so those that are not released have no short name.
-    by_name |= {name.partition("-")[0]: level for level, name in VERSION_NAMES.items() if level <= LATEST_PRODUCTION}
+    by_name |= {
+        name.partition("-")[0]: level
+        for level, name in metadata_versions.VERSION_NAMES.items()
+        if level <= metadata_versions.LATEST_PRODUCTION
+    }
     segments = text.rstrip(".").split(".")
     key = text if len(segments) <= 2 else ".".join(segments[:2])
     if key not in by_name:
-        names = ", ".join(name for level, name in VERSION_NAMES.items() if level <= highest)
+        names = ", ".join(name for level, name in metadata_versions.VERSION_NAMES.items() if level <= highest)
         raise FeatureError(f"Unknown metadata.version '{text}'. Supported metadata.version are: {names}")
     return by_name[key]
 
@@ -90,11 +85,16 @@ def new_cluster_levels(
     """
     metadata_version = _metadata_version(requested, release, allows_unstable=allows_unstable)
     for name in requested:
-        if name != METADATA_VERSION and name not in FEATURES:
+        if name != metadata_versions.METADATA_VERSION and name not in FEATURES:
             raise FeatureError(f"Unsupported feature: {name}. Supported features are: {', '.join(FEATURES)}")
-    kraft_version = _kraft_version(requested.get(KRAFT_VERSION), has_static_voters=has_static_voters)
+    kraft_version = _kraft_version(requested.get(metadata_versions.KRAFT_VERSION), has_static_voters=has_static_voters)
     defaults = {name: feature.default_level(metadata_version) for name, feature in FEATURES.items()}
-    levels = {**defaults, **requested, KRAFT_VERSION: kraft_version, METADATA_VERSION: metadata_version}
+    levels = {
+        **defaults,
+        **requested,
+        metadata_versions.KRAFT_VERSION: kraft_version,
+        metadata_versions.METADATA_VERSION: metadata_version,
+    }
     for name, feature in FEATURES.items():
         _check_level(name, feature, levels[name], metadata_version)
     return levels
@@ -133,26 +133,32 @@ def refused_dependency(name: str, level: int, metadata_version: int) -> str | No
     if name not in FEATURES:
         # Level 0 is the only one that gets here: all nodes support it for any name.
         return f"Feature {name} not found."
-    needed = FEATURES[name].needs_metadata_version.get(level, MINIMUM_VERSION)
+    needed = FEATURES[name].needs_metadata_version.get(level, metadata_versions.MINIMUM_VERSION)
     if metadata_version >= needed:
         return None
-    return f"{name} could not be set to {level} because it depends on {METADATA_VERSION} level {needed}"
+    return (
+        f"{name} could not be set to {level} because it depends on {metadata_versions.METADATA_VERSION} level {needed}"
+    )
 
 
 def _metadata_version(requested: Mapping[str, int], release: int | None, *, allows_unstable: bool) -> int:
-    if METADATA_VERSION in requested:
+    if metadata_versions.METADATA_VERSION in requested:
         if release is not None:
-            raise FeatureError(f"Use --release-version instead of --feature {METADATA_VERSION}=X to avoid ambiguity.")
-        release = requested[METADATA_VERSION]
-        if release not in VERSION_NAMES:
             raise FeatureError(
-                f"No MetadataVersion with feature level {release}. Valid feature levels are from {MINIMUM_VERSION} to "
-                f"{LATEST_UNSTABLE}."
+                f"Use --release-version instead of --feature {metadata_versions.METADATA_VERSION}=X to avoid ambiguity."
+            )
+        release = requested[metadata_versions.METADATA_VERSION]
+        if release not in metadata_versions.VERSION_NAMES:
+            raise FeatureError(
+                f"No MetadataVersion with feature level {release}. Valid feature levels are from {metadata_versions.MINIMUM_VERSION} to "
+                f"{metadata_versions.LATEST_UNSTABLE}."
             )
     if release is None:
-        return LATEST_UNSTABLE if allows_unstable else LATEST_PRODUCTION
-    if release > LATEST_PRODUCTION and not allows_unstable:
-        raise FeatureError(f"{METADATA_VERSION} {VERSION_NAMES[release]} is not yet stable.")
+        return metadata_versions.LATEST_UNSTABLE if allows_unstable else metadata_versions.LATEST_PRODUCTION
+    if release > metadata_versions.LATEST_PRODUCTION and not allows_unstable:
+        raise FeatureError(
+            f"{metadata_versions.METADATA_VERSION} {metadata_versions.VERSION_NAMES[release]} is not yet stable."
+        )
     return release
 
 

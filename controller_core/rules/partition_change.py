@@ -27,9 +27,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from controller_core.model import BoolArray, Cluster, IntArray, Replicas, changes
+from controller_core.model import NO_BROKER, NO_EPOCH, NO_LEADER, BoolArray, Cluster, IntArray, Replicas, changes
 from controller_core.model.columns import any_of, contained_in, keep_ids, pad, repeats
-from controller_core.model.ids import INITIAL_LEADER_EPOCH, NO_BROKER, NO_EPOCH, NO_LEADER
+from controller_core.model.ids import INITIAL_LEADER_EPOCH
 from controller_core.rules.election_columns import Elections
 
 Epoch = TypeVar("Epoch", int, IntArray)

@@ -11,12 +11,10 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from controller_core.model import Broker
-from controller_core.model.settings import TopicDeletion
-from controller_core.shell.active import Defaults, TopicDefault
+from controller_core.model import Broker, settings
+from controller_core.shell import active, startup_checks
 from controller_core.shell.brokers.describe_configs import BrokerSettings, BrokerSettingsError, read_broker_settings
 from controller_core.shell.controller import Controller
-from controller_core.shell.startup_checks import over_reserved_max, unsupported_policies
 from controller_core.zookeeper_mode.broker_settings import combined_setting
 from kafka_node.security.brokers import BrokerSecurity
 
@@ -50,7 +48,7 @@ class BrokerSettingsReader:
         self._controller_id = controller_id
         self._listener = inter_broker_listener
         self._security = security
-        self.defaults: Defaults | None = None
+        self.defaults: active.Defaults | None = None
         """The settings reported last; a new term starts with those of the former one."""
         self.refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Fails with IdentityError or PolicyError once a broker's settings show that the controller must not serve the cluster."""
@@ -61,7 +59,7 @@ class BrokerSettingsReader:
         self._differed = False
         """Whether brokers reported different settings for `delete.topic.enable`."""
 
-    def topic_defaults(self) -> Mapping[str, TopicDefault]:
+    def topic_defaults(self) -> Mapping[str, active.TopicDefault]:
         """Return the brokers' defaults for topics; empty until a broker has answered."""
         return {} if self.defaults is None else self.defaults.topic_defaults
 
@@ -142,7 +140,11 @@ class BrokerSettingsReader:
                 extra={"disabled_on": sorted(broker for broker, enabled in self._deletion.items() if not enabled)},
             )
         self._differed = differs
-        if setting is TopicDeletion.DISABLED and self.defaults is not None and self.defaults.delete_topic_enable:
+        if (
+            setting is settings.TopicDeletion.DISABLED
+            and self.defaults is not None
+            and self.defaults.delete_topic_enable
+        ):
             self.defaults = replace(self.defaults, delete_topic_enable=False)
             controller.set_defaults(self.defaults)
         if setting is not controller.cluster.topic_deletion:
@@ -165,9 +167,11 @@ class BrokerSettingsReader:
         """Pass settings to the controller if they differ from the former ones, or the term is new."""
         broker, known = answer
         self._answered_last = broker
-        refused: Exception | None = over_reserved_max(self._controller_id, broker, known.reserved_broker_max_id)
+        refused: Exception | None = startup_checks.over_reserved_max(
+            self._controller_id, broker, known.reserved_broker_max_id
+        )
         if not self._ignores_policies:
-            refused = refused or unsupported_policies(broker, known.policies)
+            refused = refused or startup_checks.unsupported_policies(broker, known.policies)
         if refused is not None:
             if not self.refused.done():
                 self.refused.set_exception(refused)

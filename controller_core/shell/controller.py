@@ -12,17 +12,15 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from controller_core.model import Broker, Cluster, Endpoint, changes, events, zookeeper_changes, zookeeper_events
+from controller_core import model
+from controller_core.model import changes, events, settings, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, Send
-from controller_core.model.settings import BrokerDefault, TopicDeletion
-from controller_core.shell.active import Commits, Defaults, OverloadedError, TermEndedError
-from controller_core.shell.brokers.answers import Retry
+from controller_core.shell import active, state_log
+from controller_core.shell.brokers import answers, requests
 from controller_core.shell.brokers.channels import Channels
-from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.mode import Mode
 from controller_core.shell.scheduler import Scheduler, source_of
-from controller_core.shell.state_log import log_change
 from controller_core.shell.store import Outcome, Store, StoreError
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 
@@ -42,16 +40,16 @@ class Controller:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: model.Cluster,
         store: Store,
-        own: OwnAddress,
+        own: requests.OwnAddress,
         cluster_id: str,
-        defaults: Defaults | None,
+        defaults: active.Defaults | None,
         metrics: Metrics,
         security: BrokerSecurity = UNPROTECTED,
         *,
         mode: Mode,
-        broker_left: Callable[[Broker], None] = lambda _: None,
+        broker_left: Callable[[model.Broker], None] = lambda _: None,
         brokers_changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.cluster = cluster
@@ -72,7 +70,7 @@ class Controller:
         """Tasks whose failure goes to their caller and not to the log, so that clients cannot fill the log."""
         self._removed: dict[str, asyncio.Event] = {}
         """Set when the topic of this name is removed."""
-        self._commits = Commits()
+        self._commits = active.Commits()
         self._pace = store.pace
         self.broker_left = broker_left
         """Called for each broker that is no longer registered."""
@@ -104,7 +102,7 @@ class Controller:
         """Name of the listener by which the controller connects to brokers."""
         return self._own.inter_broker_listener
 
-    def advertised(self) -> Sequence[Endpoint]:
+    def advertised(self) -> Sequence[model.Endpoint]:
         """Return the controller's endpoints, one for each listener."""
         return self._own.endpoints
 
@@ -146,7 +144,7 @@ class Controller:
         self._answered.add(task)
         await asyncio.wait([task])
         if task.cancelled():
-            raise TermEndedError("the active term ended before the event was processed")
+            raise active.TermEndedError("the active term ended before the event was processed")
         return task.result()
 
     async def read_and_decide(self, read: Callable[[], Coroutine[Any, Any, events.Event | None]]) -> None:
@@ -191,24 +189,24 @@ class Controller:
                 # Also when one of them fails, the others run.
                 await asyncio.wait([self.post(event)])
 
-    def set_defaults(self, defaults: Defaults) -> None:
+    def set_defaults(self, defaults: active.Defaults) -> None:
         """Set the cluster's settings, as reported by a broker."""
         self._defaults = defaults
         self._has_defaults.set()
         self.post(
             zookeeper_events.UncleanElectionRead(
-                defaults={BrokerDefault.STATIC: defaults.unclean_leader_election_enable}
+                defaults={settings.BrokerDefault.STATIC: defaults.unclean_leader_election_enable}
             )
         )
         if not defaults.delete_topic_enable:
             # One broker that disables deletion is enough; deletion is enabled only once all brokers have been asked.
-            self.set_topic_deletion(TopicDeletion.DISABLED)
+            self.set_topic_deletion(settings.TopicDeletion.DISABLED)
 
-    def set_topic_deletion(self, setting: TopicDeletion) -> None:
+    def set_topic_deletion(self, setting: settings.TopicDeletion) -> None:
         """Set `delete.topic.enable`, as reported by the brokers; deletions wait for it."""
         self.post(zookeeper_events.TopicDeletionRead(setting))
 
-    async def known_defaults(self, timeout_ms: int) -> Defaults | None:
+    async def known_defaults(self, timeout_ms: int) -> active.Defaults | None:
         """Wait for the first settings reported by a broker; None on timeout. Raises TermEndedError."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
@@ -272,7 +270,7 @@ class Controller:
         for another in later:
             self.post(another)
         if not outcome.is_whole:
-            raise OverloadedError(
+            raise active.OverloadedError(
                 f"{type(event).__name__} was refused: other processes write the same znodes, or one of them cannot be read"
             )
         return decision.reply
@@ -293,16 +291,16 @@ class Controller:
         """Process a follow-up of an event that is written already; a refused follow-up does not fail the event."""
         try:
             await self._process(event)
-        except OverloadedError as error:
+        except active.OverloadedError as error:
             _log_deferred(type(event).__name__, error)
 
-    def _end_term(self, error: StoreError) -> TermEndedError:
+    def _end_term(self, error: StoreError) -> active.TermEndedError:
         self.end(str(error))
-        return TermEndedError(str(error))
+        return active.TermEndedError(str(error))
 
     def _check(self) -> None:
         if self.has_ended:
-            raise TermEndedError(self._ended.result())
+            raise active.TermEndedError(self._ended.result())
 
     async def _apply_committed(self, committed: Sequence[changes.Change]) -> None:
         """Apply committed changes in their order and notify the brokers.
@@ -316,7 +314,7 @@ class Controller:
             await self._channels.send(sends)
 
     def _apply(self, change: changes.Change) -> tuple[Send, ...]:
-        log_change(self.cluster, change)
+        state_log.log_change(self.cluster, change)
         self._metrics.count_elections(self.cluster, change)
         before = self.cluster.brokers
         sends = self._mode.apply(self.cluster, change)
@@ -351,10 +349,10 @@ class Controller:
     def _on_answered(self, event: zookeeper_events.StopReplicaAnswered | zookeeper_events.LeaderAndIsrAnswered) -> None:
         self.post(event)
 
-    def _on_refused(self, retry: Retry) -> None:
+    def _on_refused(self, retry: answers.Retry) -> None:
         self.spawn(self._process_retry(retry), type(retry.event).__name__)
 
-    async def _process_retry(self, retry: Retry) -> None:
+    async def _process_retry(self, retry: answers.Retry) -> None:
         """Process the event of a refused request after a pause, until it succeeds: the periodic checks would not repeat it."""
         pause_s: float | None = retry.pause_s
         while pause_s is not None:
@@ -362,7 +360,7 @@ class Controller:
             try:
                 await self._process_scheduled(retry.event)
                 pause_s = None
-            except OverloadedError as error:
+            except active.OverloadedError as error:
                 _log_deferred(type(retry.event).__name__, error)
                 pause_s = TICK_S
 
@@ -372,11 +370,11 @@ class Controller:
         self._answered.discard(task)
         if task.cancelled() or (error := task.exception()) is None:
             return
-        if isinstance(error, OverloadedError):
+        if isinstance(error, active.OverloadedError):
             if not is_answered:
                 _log_deferred(task.get_name(), error)
             return
-        if not isinstance(error, TermEndedError | StoreError):
+        if not isinstance(error, active.TermEndedError | StoreError):
             # A defect. The safest reaction is to end the term: the next controller reads all state again.
             log.error("Unexpected failure; ending the active term", exc_info=error, extra={"event": task.get_name()})
         # The class of the store's own error names the failure.
@@ -395,5 +393,5 @@ def _partitions(change: changes.Change) -> int:
             return 0
 
 
-def _log_deferred(event: str, error: OverloadedError) -> None:
+def _log_deferred(event: str, error: active.OverloadedError) -> None:
     log.warning("Event deferred until the next periodic check", extra={"event": event, "error": str(error)})

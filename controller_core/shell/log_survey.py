@@ -15,13 +15,11 @@ from itertools import islice
 from controller_core.model import Broker, Endpoint, TopicPartition, zookeeper_events
 from controller_core.shell.active import ActiveController
 from controller_core.shell.metrics import Metrics
-from controller_core.zookeeper_mode.apis import CALLED
-from controller_core.zookeeper_mode.stray_logs import LogKind, classify_log
+from controller_core.zookeeper_mode import apis, stray_logs
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire import ApiKey, ErrorCode, codec
 from kafka_wire.columns.log_dirs import LogDirColumns, decode_log_dirs
-from kafka_wire.net.client import Backoff, ConnectionFailed, Node, NodeSettings, UnsupportedVersion
-from kafka_wire.net.negotiation import api_versions_request, choose_version
+from kafka_wire.net import client, negotiation
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +29,7 @@ CLIENT_ID = "steward-controller-logs"
 SURVEY_INTERVAL_S = 30.0
 """Pause before a broker's logs are listed, and the shortest pause between two lists of one broker: the time that a broker may take to
 answer a StopReplica in flight, and six times the interval of the controller's periodic checks."""
-PAUSES = Backoff(initial_ms=round(SURVEY_INTERVAL_S * 1000), cap_ms=3_600_000, jitter=0)
+PAUSES = client.Backoff(initial_ms=round(SURVEY_INTERVAL_S * 1000), cap_ms=3_600_000, jitter=0)
 """Pauses between lists of one broker that still has stray logs; a list costs the broker a pass over all of its segments."""
 MAX_AT_ONCE = 1_000
 """Logs that one event deletes; the others wait for the next list."""
@@ -47,19 +45,21 @@ class ListingError(Exception):
 
 async def list_logs(broker: int, endpoint: Endpoint, security: BrokerSecurity = UNPROTECTED) -> LogDirColumns:
     """Request the list of all logs of one broker. Raises ListingError."""
-    settings = security.settings(NodeSettings(client_id=CLIENT_ID), endpoint.security_protocol)
-    node = Node(endpoint.host, endpoint.port, settings)
+    settings = security.settings(client.NodeSettings(client_id=CLIENT_ID), endpoint.security_protocol)
+    node = client.Node(endpoint.host, endpoint.port, settings)
     key = ApiKey.DESCRIBE_LOG_DIRS
     try:
-        answer = await node.call(ApiKey.API_VERSIONS, api_versions_request(), timeout_ms=LISTING_TIMEOUT_MS)
+        answer = await node.call(ApiKey.API_VERSIONS, negotiation.api_versions_request(), timeout_ms=LISTING_TIMEOUT_MS)
         offered = {api["api_key"]: (api["min_version"], api["max_version"]) for api in answer["api_keys"]}
-        version = choose_version(key, (CALLED[key].lowest, CALLED[key].highest), offered, f"broker {broker}")
+        version = negotiation.choose_version(
+            key, (apis.CALLED[key].lowest, apis.CALLED[key].highest), offered, f"broker {broker}"
+        )
         frame = codec.encode_request(key, version, 0, CLIENT_ID, {"topics": None})
         # A long answer is decoded in a thread: the event loop processes events in the meantime.
         found = await asyncio.to_thread(
             decode_log_dirs, version, await node.call_raw(frame, timeout_ms=LISTING_TIMEOUT_MS)
         )
-    except (ConnectionFailed, codec.CodecError, UnsupportedVersion) as error:
+    except (client.ConnectionFailed, codec.CodecError, client.UnsupportedVersion) as error:
         raise ListingError(f"broker {broker}: {error}") from error
     finally:
         await node.close()
@@ -82,7 +82,7 @@ class BrokerLogs:
     """Number of lists requested."""
     suspects: frozenset[TopicPartition] = frozenset()
     """Logs in the last list that may have to be deleted."""
-    counts: dict[LogKind, int] = field(default_factory=dict)
+    counts: dict[stray_logs.LogKind, int] = field(default_factory=dict)
 
 
 class LogSurvey:
@@ -131,27 +131,29 @@ class LogSurvey:
             log.log(level, "Failed to list a broker's logs; retrying", extra=extra)
             return
         found = await self._classify(broker, listed)
-        suspects = found[LogKind.UNASSIGNED] | found[LogKind.DELETED_TOPIC]
+        suspects = found[stray_logs.LogKind.UNASSIGNED] | found[stray_logs.LogKind.DELETED_TOPIC]
         confirmed = sorted(suspects & logs.suspects)[:MAX_AT_ONCE]
         self._report(broker, logs, found)
         logs.suspects = frozenset(suspects)
         logs.counts = {kind: len(names) for kind, names in found.items()}
         if confirmed:
             await self._controller.submit(zookeeper_events.StrayLogsFound(broker.id, broker.epoch, tuple(confirmed)))
-        if not suspects and not found[LogKind.UNASSIGNED_UNHEALTHY]:
+        if not suspects and not found[stray_logs.LogKind.UNASSIGNED_UNHEALTHY]:
             # Other logs are only reported. The next survey of this broker follows its next registration.
             logs.due_at = float("inf")
 
-    async def _classify(self, broker: Broker, listed: LogDirColumns) -> dict[LogKind, set[TopicPartition]]:
-        found: dict[LogKind, set[TopicPartition]] = {kind: set() for kind in LogKind if kind is not LogKind.NOT_STRAY}
+    async def _classify(self, broker: Broker, listed: LogDirColumns) -> dict[stray_logs.LogKind, set[TopicPartition]]:
+        found: dict[stray_logs.LogKind, set[TopicPartition]] = {
+            kind: set() for kind in stray_logs.LogKind if kind is not stray_logs.LogKind.NOT_STRAY
+        }
         async for name in _names(listed):
-            kind = classify_log(self._controller.cluster, broker.id, name)
-            if kind is not LogKind.NOT_STRAY:
+            kind = stray_logs.classify_log(self._controller.cluster, broker.id, name)
+            if kind is not stray_logs.LogKind.NOT_STRAY:
                 found[kind].add(name)
         return found
 
     @staticmethod
-    def _report(broker: Broker, logs: BrokerLogs, found: dict[LogKind, set[TopicPartition]]) -> None:
+    def _report(broker: Broker, logs: BrokerLogs, found: dict[stray_logs.LogKind, set[TopicPartition]]) -> None:
         """Log unassigned logs, once until their number changes."""
         for kind, names in found.items():
             if names and len(names) != logs.counts.get(kind, 0):

@@ -9,9 +9,8 @@ from itertools import islice
 from random import Random, SystemRandom
 
 from controller_core.model import events, zookeeper_events
-from controller_core.shell.active import OverloadedError
+from controller_core.shell import active, random_topic_ids
 from controller_core.shell.controller import Controller
-from controller_core.shell.random_topic_ids import draw_topic_id
 from controller_core.shell.settings import LeaderBalance
 from controller_core.zookeeper_mode.observed_topics import topics_without_id
 
@@ -37,8 +36,10 @@ async def assign_topic_ids(controller: Controller, random: Random | None = None)
 async def _assign(controller: Controller, random: Random) -> None:
     while names := list(islice(topics_without_id(controller.cluster), MAX_TOPICS_PER_EVENT)):
         try:
-            await controller.submit(zookeeper_events.AssignTopicIds({name: draw_topic_id(random) for name in names}))
-        except OverloadedError:
+            await controller.submit(
+                zookeeper_events.AssignTopicIds({name: random_topic_ids.draw_topic_id(random) for name in names})
+            )
+        except active.OverloadedError:
             return  # Another process writes the same znodes; the next check tries again.
         await controller.brokers_answered(BROKERS_ANSWER_MS, BROKERS_ANSWER_MS)
 

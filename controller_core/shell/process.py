@@ -37,11 +37,8 @@ from controller_core.views.debug_state import Document, cluster_document, standb
 from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.probes import ProbeServer
-from kafka_node.security.brokers import broker_security
-from kafka_node.security.contexts import client_context
-from kafka_node.security.listeners import demands_of
+from kafka_node.security import brokers, contexts, listeners, secret_files
 from kafka_node.security.renewal import Renewal
-from kafka_node.security.secret_files import read_password
 from kafka_wire.net.server import Buffers
 from kafka_zookeeper.settings import ZooKeeperSettings
 
@@ -65,10 +62,10 @@ class ControllerProcess:
         self.settings = settings
         security = settings.security
         self.metrics = Metrics()
-        self._brokers = broker_security(security)
+        self._brokers = brokers.broker_security(security)
         zookeeper = zookeeper_settings(settings.zookeeper, settings.session_timeout_ms, settings.zookeeper_security)
         protocols = {listener.security_protocol for listener in settings.listeners}
-        self._demands = demands_of(protocols, security, ScramUsers(lambda: self._sessions.session))
+        self._demands = listeners.demands_of(protocols, security, ScramUsers(lambda: self._sessions.session))
         self._authorizer = _authorizer(settings, self._cluster)
         self._sessions = SessionSupervisor(
             settings,
@@ -266,7 +263,7 @@ def zookeeper_settings(connect: str, session_timeout_ms: int, security: ZooKeepe
     return ZooKeeperSettings(
         connect,
         session_timeout_ms,
-        tls=None if security.tls is None else client_context(security.tls),
-        digest=None if security.digest_file is None else read_password(security.digest_file),
+        tls=None if security.tls is None else contexts.client_context(security.tls),
+        digest=None if security.digest_file is None else secret_files.read_password(security.digest_file),
         set_acl=security.set_acl,
     )

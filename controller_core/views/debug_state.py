@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Literal
 
 from controller_core.model import NO_EPOCH, Broker, Cluster
+from controller_core.views import state_schema
 from controller_core.views import state_schema as schema
 from controller_core.views.partition_state import partition_state
 from controller_core.views.service_health import service_health
-from controller_core.views.state_schema import MAX_LISTED
 
 MAX_PARTITIONS_OF_TOPIC = 10_000
 """Maximum number of partitions in the document of one topic."""
@@ -50,7 +50,7 @@ def cluster_document(
         "deletions": _deletions(cluster),
         "stray_replicas": _stray_replicas(cluster),
         "refused_replicas": _refused(cluster),
-        "unreadable_topics": list(islice(unreadable, MAX_LISTED)),
+        "unreadable_topics": list(islice(unreadable, state_schema.MAX_LISTED)),
     }
 
 
@@ -117,7 +117,7 @@ def _reassignments(cluster: Cluster) -> schema.Listing[schema.ReassignmentDocume
             "stage": move.stage.value,
             "waits_for": list(move.waiting),
         }
-        for row, move in islice(cluster.moves.items(), MAX_LISTED)
+        for row, move in islice(cluster.moves.items(), state_schema.MAX_LISTED)
     ]
     return {"in_all": len(cluster.moves), "listed": listed}
 
@@ -130,7 +130,7 @@ def _deletions(cluster: Cluster) -> schema.Listing[schema.DeletionDocument]:
             "blocked": deletion.blocked,
             "waits_for": {str(broker): len(partitions) for broker, partitions in deletion.waiting.items()},
         }
-        for name, deletion in islice(cluster.deletions.items(), MAX_LISTED)
+        for name, deletion in islice(cluster.deletions.items(), state_schema.MAX_LISTED)
     ]
     return {"in_all": len(cluster.deletions), "listed": listed}
 
@@ -139,7 +139,7 @@ def _stray_replicas(cluster: Cluster) -> schema.Listing[schema.StrayReplicasDocu
     """Return replicas outside the assignment that brokers have not deleted yet; offline brokers delete them after their return."""
     listed: list[schema.StrayReplicasDocument] = [
         {"partition": _name(cluster, row), "brokers": sorted(brokers)}
-        for row, brokers in islice(cluster.stray_replicas.items(), MAX_LISTED)
+        for row, brokers in islice(cluster.stray_replicas.items(), state_schema.MAX_LISTED)
     ]
     return {"in_all": len(cluster.stray_replicas), "listed": listed}
 
@@ -151,13 +151,13 @@ def _refused(cluster: Cluster) -> schema.Listing[schema.RefusedReplicaDocument]:
     ]
     listed: list[schema.RefusedReplicaDocument] = [
         {"partition": _name(cluster, row), "broker": broker, "error": error}
-        for row, broker, error in refused[:MAX_LISTED]
+        for row, broker, error in refused[: state_schema.MAX_LISTED]
     ]
     return {"in_all": len(refused), "listed": listed}
 
 
 def _names(cluster: Cluster, rows: Iterable[int]) -> list[str]:
-    return [_name(cluster, row) for row in islice(rows, MAX_LISTED)]
+    return [_name(cluster, row) for row in islice(rows, state_schema.MAX_LISTED)]
 
 
 def _name(cluster: Cluster, row: int) -> str:

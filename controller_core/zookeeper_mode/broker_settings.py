@@ -26,13 +26,12 @@ TopicDeletionManager.init (Kafka 3.9).
 
 from collections.abc import Iterable
 
-from controller_core.model import NO_EPOCH, Cluster, events, zookeeper_changes, zookeeper_events
+from controller_core.model import NO_EPOCH, Cluster, events, settings, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, decision
-from controller_core.model.settings import TopicDeletion
 from controller_core.rules.partition_change import raise_epochs
 
 
-def combined_setting(reported: Iterable[bool]) -> TopicDeletion:
+def combined_setting(reported: Iterable[bool]) -> settings.TopicDeletion:
     """Combine the reports of brokers: a single false is enough.
 
     >>> combined_setting([True, False]), combined_setting([True]), combined_setting([])
@@ -40,18 +39,20 @@ def combined_setting(reported: Iterable[bool]) -> TopicDeletion:
     """
     values = set(reported)
     if not values:
-        return TopicDeletion.NOT_REPORTED
-    return TopicDeletion.DISABLED if False in values else TopicDeletion.ENABLED
+        return settings.TopicDeletion.NOT_REPORTED
+    return settings.TopicDeletion.DISABLED if False in values else settings.TopicDeletion.ENABLED
 
 
 def decide_topic_deletion_read(cluster: Cluster, event: zookeeper_events.TopicDeletionRead) -> Decision[None]:
     """Record the setting, and continue the deletions that waited for it."""
     known = cluster.topic_deletion
     is_reported = event.setting not in {
-        TopicDeletion.UNKNOWN,
-        TopicDeletion.NOT_REPORTED,
+        settings.TopicDeletion.UNKNOWN,
+        settings.TopicDeletion.NOT_REPORTED,
     }
-    if event.setting is known or (not is_reported and known in {TopicDeletion.ENABLED, TopicDeletion.DISABLED}):
+    if event.setting is known or (
+        not is_reported and known in {settings.TopicDeletion.ENABLED, settings.TopicDeletion.DISABLED}
+    ):
         return decision()  # The last reported value remains in force until a broker reports another one.
     then: list[events.Event] = [zookeeper_events.AdvanceDeletions(retry=True)]
     if not is_reported and cluster.deletions:

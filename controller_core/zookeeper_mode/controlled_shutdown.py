@@ -8,19 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from controller_core import model
 from controller_core.decisions.broker_requests import stale_epoch
-from controller_core.model import (
-    NO_BROKER,
-    NO_EPOCH,
-    NO_LEADER,
-    BoolArray,
-    Cluster,
-    IntArray,
-    TopicPartition,
-    changes,
-    zookeeper_changes,
-    zookeeper_events,
-)
+from controller_core.model import changes, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, SendStopReplica, decision
 from controller_core.rules import election, election_columns, partition_change
 from kafka_wire import ErrorCode, Failure
@@ -30,17 +20,17 @@ from kafka_wire import ErrorCode, Failure
 class Remaining:
     """Partitions that the broker still leads because no other replica can."""
 
-    partitions: tuple[TopicPartition, ...]
+    partitions: tuple[model.TopicPartition, ...]
 
 
 def decide_controlled_shutdown(
-    cluster: Cluster, event: zookeeper_events.ControlledShutdown
+    cluster: model.Cluster, event: zookeeper_events.ControlledShutdown
 ) -> Decision[Failure | Remaining]:
     """Move leaders off a broker and remove it from ISRs."""
     known = cluster.brokers.get(event.broker)
     if known is None:
         return Decision(reply=Failure(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker id {event.broker} does not exist."))
-    if event.broker_epoch != NO_EPOCH and event.broker_epoch < known.epoch:
+    if event.broker_epoch != model.NO_EPOCH and event.broker_epoch < known.epoch:
         return Decision(reply=stale_epoch(event.broker, known.epoch, event.broker_epoch))
     leaving = cluster.columns.flags({*cluster.shutting_down, event.broker})
     led = _led_with_other_replicas(cluster, event.broker)
@@ -54,18 +44,18 @@ def decide_controlled_shutdown(
     return Decision(written.changes, written.sends, reply=remaining)
 
 
-def _led_with_other_replicas(cluster: Cluster, broker: int) -> IntArray:
+def _led_with_other_replicas(cluster: model.Cluster, broker: int) -> model.IntArray:
     """Return the rows that the broker leads and that have another replica: without one there is no candidate."""
     columns = cluster.columns
     rows = cluster.without_pending_deletion(columns.led_by(columns.flags([broker])))
     # A used second slot means more than one replica: replica lists have no gaps.
-    shared: IntArray = rows[columns.replicas[rows, 1] != NO_BROKER]
+    shared: model.IntArray = rows[columns.replicas[rows, 1] != model.NO_BROKER]
     return shared
 
 
 def _elect_new_leaders(
-    cluster: Cluster, rows: IntArray, leaving: BoolArray
-) -> tuple[changes.PartitionStates | None, IntArray]:
+    cluster: model.Cluster, rows: model.IntArray, leaving: model.BoolArray
+) -> tuple[changes.PartitionStates | None, model.IntArray]:
     """Elect new leaders; also return the rows without a candidate."""
     columns = cluster.columns
     elections = election_columns.elect_shutdown(
@@ -81,7 +71,7 @@ def _elect_new_leaders(
     return partition_change.change_leaders(cluster, rows, elections), rows[~elections.elected]
 
 
-def _leave_isrs(cluster: Cluster, broker: int) -> changes.PartitionStates | None:
+def _leave_isrs(cluster: model.Cluster, broker: int) -> changes.PartitionStates | None:
     """Remove the broker from the ISRs in which it follows and another member stays.
 
     Without a leader the ISR stays: only its members may lead again.
@@ -89,16 +79,16 @@ def _leave_isrs(cluster: Cluster, broker: int) -> changes.PartitionStates | None
     columns = cluster.columns
     rows = cluster.without_pending_deletion(columns.with_in_isr(columns.flags([broker])))
     isr = columns.isr[rows]
-    led_by_another = (columns.leader[rows] != broker) & (columns.leader[rows] != NO_LEADER)
-    follows = led_by_another & ((isr != NO_BROKER).sum(axis=1) > 1)
+    led_by_another = (columns.leader[rows] != broker) & (columns.leader[rows] != model.NO_LEADER)
+    follows = led_by_another & ((isr != model.NO_BROKER).sum(axis=1) > 1)
     return partition_change.shrink_isr(cluster, rows[follows], isr[follows] != broker)
 
 
-def _stop_following(cluster: Cluster, broker: int) -> SendStopReplica | None:
+def _stop_following(cluster: model.Cluster, broker: int) -> SendStopReplica | None:
     """Return the request to stop following, without deleting logs; it is harmless if ISRs still contain the broker."""
     columns = cluster.columns
     rows = cluster.without_pending_deletion(columns.hosted_by(columns.flags([broker])))
-    rows = rows[(columns.leader[rows] != broker) & (columns.partition_epoch[rows] != NO_EPOCH)]
+    rows = rows[(columns.leader[rows] != broker) & (columns.partition_epoch[rows] != model.NO_EPOCH)]
     if not len(rows):
         return None
     # The leader epoch of the shrunk ISR; a broker accepts a StopReplica whose epoch is not below its own.

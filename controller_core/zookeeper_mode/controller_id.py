@@ -14,8 +14,7 @@ in `/brokers/ids`, and its replicas must not be moved away. The written state of
 
 import numpy as np
 
-from controller_core.model import Cluster, IntArray, zookeeper_changes
-from controller_core.model.columns import any_of
+from controller_core.model import Cluster, IntArray, columns, zookeeper_changes
 
 FIRST_VERSION = 0
 """Version of a state znode that was written only once."""
@@ -23,7 +22,7 @@ FIRST_VERSION = 0
 
 def claimed_by_states(states: zookeeper_changes.StatesObserved, controller_id: int) -> IntArray:
     """Return the rows whose written state contains the controller's id as leader or in the ISR."""
-    claimed: IntArray = states.rows[(states.leader == controller_id) | any_of(states.isr == controller_id)]
+    claimed: IntArray = states.rows[(states.leader == controller_id) | columns.any_of(states.isr == controller_id)]
     return claimed
 
 

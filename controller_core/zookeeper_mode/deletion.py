@@ -26,46 +26,35 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from controller_core import model
 from controller_core.decisions.topics import check_deletions
-from controller_core.model import (
-    Cluster,
-    Deletion,
-    Origin,
-    Topic,
-    TopicPartition,
-    changes,
-    events,
-    zookeeper_changes,
-    zookeeper_events,
-)
-from controller_core.model.columns import unpad
+from controller_core.model import changes, columns, events, settings, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, Send, SendMetadata, SendStopReplica, decision
-from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH
+from controller_core.model.ids import EPOCH_DURING_DELETE
 from controller_core.model.move import without
-from controller_core.model.settings import TopicDeletion
 from controller_core.zookeeper_mode.stray_logs import deleted_stale_logs
 from kafka_wire import Failure
 
 
-def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decision[dict[str, Failure | None]]:
+def decide_delete_topics(cluster: model.Cluster, event: events.DeleteTopics) -> Decision[dict[str, Failure | None]]:
     """Queue topics that exist; a topic that is already queued is no error, and its caller waits for the same deletion.
 
     The front refuses requests while `delete.topic.enable` is false; here the request was accepted before the setting changed.
     """
     results = check_deletions(cluster, event)
-    if cluster.topic_deletion is TopicDeletion.DISABLED:
+    if cluster.topic_deletion is settings.TopicDeletion.DISABLED:
         return Decision(reply=results)
     queue = tuple(name for name, failure in results.items() if failure is None and name not in cluster.deletions)
-    made = (zookeeper_changes.DeletionQueued(queue, Origin.REQUESTED),) if queue else ()
+    made = (zookeeper_changes.DeletionQueued(queue, model.Origin.REQUESTED),) if queue else ()
     return Decision(made, then=(zookeeper_events.AdvanceDeletions(),), reply=results)
 
 
-def decide_deletions_read(cluster: Cluster, event: zookeeper_events.DeletionsRead) -> Decision[None]:
+def decide_deletions_read(cluster: model.Cluster, event: zookeeper_events.DeletionsRead) -> Decision[None]:
     """Accept names that another process queued; remove names without a topic from the queue.
 
     All names are removed while `delete.topic.enable` is false (KafkaController.processTopicDeletion).
     """
-    if cluster.topic_deletion is TopicDeletion.DISABLED:
+    if cluster.topic_deletion is settings.TopicDeletion.DISABLED:
         names = tuple(name for name in event.names if name not in cluster.deletions)
         return decision(
             zookeeper_changes.DeletionDequeued(names) if names else None, then=(zookeeper_events.AdvanceDeletions(),)
@@ -73,13 +62,13 @@ def decide_deletions_read(cluster: Cluster, event: zookeeper_events.DeletionsRea
     known = tuple(name for name in event.names if name in cluster.topics and name not in cluster.deletions)
     unknown = tuple(name for name in event.names if name not in cluster.topics)
     return decision(
-        zookeeper_changes.DeletionQueued(known, Origin.OBSERVED) if known else None,
+        zookeeper_changes.DeletionQueued(known, model.Origin.OBSERVED) if known else None,
         zookeeper_changes.DeletionDequeued(unknown) if unknown else None,
         then=(zookeeper_events.AdvanceDeletions(),),
     )
 
 
-def decide_advance_deletions(cluster: Cluster, event: zookeeper_events.AdvanceDeletions) -> Decision[None]:
+def decide_advance_deletions(cluster: model.Cluster, event: zookeeper_events.AdvanceDeletions) -> Decision[None]:
     """Advance every queued deletion as far as possible."""
     made: list[changes.Change] = []
     sends: list[Send] = []
@@ -101,7 +90,7 @@ def decide_advance_deletions(cluster: Cluster, event: zookeeper_events.AdvanceDe
         topic = cluster.topics[name]
         if deletion.started:
             if not deletion.waiting:
-                made.append(changes.TopicRemoved(name, Origin.REQUESTED))
+                made.append(changes.TopicRemoved(name, model.Origin.REQUESTED))
             elif offline := set(deletion.waiting) - cluster.unfenced():
                 made.append(zookeeper_changes.DeletionBlocked(name, f"brokers {sorted(offline)} are offline"))
         elif deletion.refused and not event.retry:
@@ -119,14 +108,14 @@ def decide_advance_deletions(cluster: Cluster, event: zookeeper_events.AdvanceDe
     return decision(*made, sends=sends, then=then)
 
 
-def _why_blocked(cluster: Cluster, topic: Topic) -> str:
+def _why_blocked(cluster: model.Cluster, topic: model.Topic) -> str:
     """Return why a topic cannot be deleted now; empty if it can."""
-    if cluster.topic_deletion is not TopicDeletion.ENABLED:
+    if cluster.topic_deletion is not settings.TopicDeletion.ENABLED:
         return "no broker has reported delete.topic.enable"
     if cluster.is_moving(topic):
         return "a reassignment of the topic is running"
     # The controller's id may be in an assignment that was written while no Steward controller was active; it has no log.
-    hosts = set(unpad(np.unique(cluster.columns.replicas[topic.rows]))) - {cluster.controller_id}
+    hosts = set(columns.unpad(np.unique(cluster.columns.replicas[topic.rows]))) - {cluster.controller_id}
     if offline := sorted(hosts - cluster.unfenced()):
         return f"brokers {offline} are offline"
     rows = topic.rows.tolist()
@@ -141,7 +130,7 @@ def _why_blocked(cluster: Cluster, topic: Topic) -> str:
     return ""
 
 
-def _start(cluster: Cluster, topic: Topic) -> zookeeper_changes.DeletionStarted:
+def _start(cluster: model.Cluster, topic: model.Topic) -> zookeeper_changes.DeletionStarted:
     waiting: dict[int, list[int]] = {}
     for row in topic.rows.tolist():
         hosts = (*cluster.columns.replicas_of(row), *sorted(cluster.stray_replicas.get(row, ())))
@@ -150,16 +139,18 @@ def _start(cluster: Cluster, topic: Topic) -> zookeeper_changes.DeletionStarted:
     return zookeeper_changes.DeletionStarted(topic.name, waiting)
 
 
-def _deletion_requests(cluster: Cluster, topic: Topic, started: zookeeper_changes.DeletionStarted) -> Iterable[Send]:
+def _deletion_requests(
+    cluster: model.Cluster, topic: model.Topic, started: zookeeper_changes.DeletionStarted
+) -> Iterable[Send]:
     """Return the requests of a deletion in Kafka's order: UpdateMetadata to all brokers, then stop and delete to the replicas."""
     yield SendMetadata(tuple(sorted(cluster.unfenced())), topic.rows, deleting=True)
     for delete in (False, True):
         for broker, partitions in started.waiting.items():
-            names = tuple(TopicPartition(topic.name, partition) for partition in partitions)
+            names = tuple(model.TopicPartition(topic.name, partition) for partition in partitions)
             yield SendStopReplica(broker, names, (EPOCH_DURING_DELETE,) * len(names), delete)
 
 
-def decide_stop_replica_answered(cluster: Cluster, event: zookeeper_events.StopReplicaAnswered) -> Decision[None]:
+def decide_stop_replica_answered(cluster: model.Cluster, event: zookeeper_events.StopReplicaAnswered) -> Decision[None]:
     """Record the replicas that were deleted for deletions and moves, and continue these.
 
     A replica that could not be deleted blocks its topic's deletion until a retry. A move continues: its target is in service, and
@@ -189,7 +180,9 @@ def decide_stop_replica_answered(cluster: Cluster, event: zookeeper_events.StopR
     return decision(*made, then=then)
 
 
-def _answers_a_move(cluster: Cluster, event: zookeeper_events.StopReplicaAnswered, partition: TopicPartition) -> bool:
+def _answers_a_move(
+    cluster: model.Cluster, event: zookeeper_events.StopReplicaAnswered, partition: model.TopicPartition
+) -> bool:
     """Whether a response belongs to the request that the partition's move waits for, and not to an earlier move."""
     row = cluster.row_of(*partition)
     if row is None:
@@ -197,26 +190,26 @@ def _answers_a_move(cluster: Cluster, event: zookeeper_events.StopReplicaAnswere
     if row not in cluster.moves:
         return event.broker in cluster.stray_replicas.get(row, ())
     move = cluster.moves[row]
-    return event.leader_epochs.get(partition, NO_EPOCH) >= move.removal_epoch
+    return event.leader_epochs.get(partition, model.NO_EPOCH) >= move.removal_epoch
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, tuple[int, ...]]:
+def _by_topic(partitions: Iterable[model.TopicPartition]) -> Mapping[str, tuple[int, ...]]:
     groups: dict[str, list[int]] = {}
     for partition in partitions:
         groups.setdefault(partition.topic, []).append(partition.partition)
     return {name: tuple(numbers) for name, numbers in groups.items()}
 
 
-def withdrawn_deletions(cluster: Cluster) -> tuple[str, ...]:
+def withdrawn_deletions(cluster: model.Cluster) -> tuple[str, ...]:
     """Return deletions that must not start or continue, since `delete.topic.enable` is false.
 
     A deletion that waits for live brokers is not among them: it ends, or is blocked and then withdrawn.
     """
-    if cluster.topic_deletion is not TopicDeletion.DISABLED:
+    if cluster.topic_deletion is not settings.TopicDeletion.DISABLED:
         return ()
     return tuple(name for name, deletion in cluster.deletions.items() if not deletion.started)
 
 
-def is_being_deleted(deletion: Deletion | None) -> bool:
+def is_being_deleted(deletion: model.Deletion | None) -> bool:
     """Whether brokers have been sent the deletion of the topic."""
     return deletion is not None and deletion.started

@@ -19,8 +19,7 @@ import numpy as np
 from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, Cluster, IntArray, changes, events
 from controller_core.model.columns import any_of
 from controller_core.model.decision import Decision, decision
-from controller_core.rules import election, election_columns
-from controller_core.rules.partition_change import change_leaders, shrink_isr
+from controller_core.rules import election, election_columns, partition_change
 
 
 def decide_repair_partitions(cluster: Cluster, event: events.RepairPartitions) -> Decision[None]:
@@ -47,7 +46,9 @@ def _within(cluster: Cluster, rows: IntArray, event: events.RepairPartitions) ->
 
 
 def _first_leaders(cluster: Cluster, rows: IntArray, may_lead: BoolArray) -> changes.PartitionStates | None:
-    return change_leaders(cluster, rows, election_columns.elect_new(cluster.columns.replicas[rows], may_lead))
+    return partition_change.change_leaders(
+        cluster, rows, election_columns.elect_new(cluster.columns.replicas[rows], may_lead)
+    )
 
 
 def _next_leaders(cluster: Cluster, rows: IntArray, may_lead: BoolArray) -> changes.PartitionStates | None:
@@ -64,7 +65,7 @@ def _next_leaders(cluster: Cluster, rows: IntArray, may_lead: BoolArray) -> chan
     elections = election_columns.elect_rows_with_offline_replicas(cluster, rows, elections, elect)
     # If no replica can lead, the dead leader is removed once; after that there is nothing to write.
     written = elections.elected | (columns.leader[rows] != NO_LEADER) | _is_corrected(cluster, rows)
-    return change_leaders(cluster, rows, elections, written)
+    return partition_change.change_leaders(cluster, rows, elections, written)
 
 
 def _shrink(cluster: Cluster, rows: IntArray, unfenced: BoolArray) -> changes.PartitionStates | None:
@@ -74,7 +75,7 @@ def _shrink(cluster: Cluster, rows: IntArray, unfenced: BoolArray) -> changes.Pa
     leading = unfenced[leader] & ~election_columns.offline_flags(cluster, rows, leader)
     kept = unfenced[isr] & ~election_columns.offline_flags(cluster, rows, isr)
     shrinking = leading & (any_of(~kept & (isr != NO_BROKER)) | _is_corrected(cluster, rows))
-    return shrink_isr(cluster, rows[shrinking], kept[shrinking])
+    return partition_change.shrink_isr(cluster, rows[shrinking], kept[shrinking])
 
 
 def _is_corrected(cluster: Cluster, rows: IntArray) -> BoolArray:

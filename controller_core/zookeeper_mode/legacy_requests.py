@@ -21,23 +21,16 @@ fetchPendingPreferredReplicaElections, removePartitionsFromPreferredReplicaElect
 
 from collections.abc import Mapping
 
+from controller_core import model
 from controller_core.decisions.leader_elections import decide_elect_leaders
-from controller_core.model import (
-    Cluster,
-    Origin,
-    Replicas,
-    TopicPartition,
-    events,
-    zookeeper_changes,
-    zookeeper_events,
-)
+from controller_core.model import events, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, decision
 from controller_core.zookeeper_mode.moves import decide_alter_reassignments
 from kafka_wire import ErrorCode, Failure
 
 
 def decide_reassignment_requests_read(
-    cluster: Cluster, event: zookeeper_events.ReassignmentRequestsRead
+    cluster: model.Cluster, event: zookeeper_events.ReassignmentRequestsRead
 ) -> Decision[None]:
     """Start the moves of new requests."""
     started = decide_alter_reassignments(cluster, events.AlterReassignments(_new_requests(cluster, event.targets)))
@@ -47,7 +40,7 @@ def decide_reassignment_requests_read(
 
 
 def decide_review_reassignment_requests(
-    cluster: Cluster, event: zookeeper_events.ReviewReassignmentRequests
+    cluster: model.Cluster, event: zookeeper_events.ReviewReassignmentRequests
 ) -> Decision[None]:
     """Keep requests with a running move in the list, and remove all others."""
     targets = cluster.reassignment_requests if event.found is None else event.found.targets
@@ -66,13 +59,13 @@ def decide_review_reassignment_requests(
     ):
         # An existing list that was read is observed even if it is known: another process may have written it again.
         return decision()
-    origin = Origin.REQUESTED if is_to_be_written else Origin.OBSERVED
+    origin = model.Origin.REQUESTED if is_to_be_written else model.Origin.OBSERVED
     return decision(zookeeper_changes.PendingReassignmentRequestsChanged(running, origin, refused))
 
 
 def _new_requests(
-    cluster: Cluster, targets: Mapping[TopicPartition, Replicas]
-) -> dict[TopicPartition, Replicas | None]:
+    cluster: model.Cluster, targets: Mapping[model.TopicPartition, model.Replicas]
+) -> dict[model.TopicPartition, model.Replicas | None]:
     """Return the requests that are neither running nor were started before; the others are done or superseded."""
     return {
         partition: target
@@ -81,16 +74,20 @@ def _new_requests(
     }
 
 
-def decide_election_requests_read(cluster: Cluster, event: zookeeper_events.ElectionRequestsRead) -> Decision[None]:
+def decide_election_requests_read(
+    cluster: model.Cluster, event: zookeeper_events.ElectionRequestsRead
+) -> Decision[None]:
     """Elect the requested preferred leaders where possible."""
     elected = decide_elect_leaders(cluster, events.ElectLeaders(event.partitions))
     return decision(*elected.changes, then=(zookeeper_events.RemoveElectionRequests(event),))
 
 
-def decide_remove_election_requests(cluster: Cluster, event: zookeeper_events.RemoveElectionRequests) -> Decision[None]:
+def decide_remove_election_requests(
+    cluster: model.Cluster, event: zookeeper_events.RemoveElectionRequests
+) -> Decision[None]:
     """Delete the requests, and report the partitions that failed."""
     results = decide_elect_leaders(cluster, events.ElectLeaders(event.found.partitions)).reply or {}
-    failed: dict[TopicPartition, Failure] = {
+    failed: dict[model.TopicPartition, Failure] = {
         partition: failure
         for partition, failure in results.items()
         if failure is not None and failure.code is not ErrorCode.ELECTION_NOT_NEEDED

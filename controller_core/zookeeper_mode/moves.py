@@ -17,28 +17,15 @@ repeated. Kafka's controller does not wait for the responses; this one does, sin
 from collections.abc import Mapping
 from dataclasses import replace
 
+from controller_core import model
 from controller_core.decisions.reassignment import PlannedMoves, Results, plan_moves
-from controller_core.model import (
-    NO_EPOCH,
-    NO_LEADER,
-    Cluster,
-    Move,
-    MoveStage,
-    Origin,
-    Replicas,
-    TopicPartition,
-    changes,
-    events,
-    zookeeper_changes,
-    zookeeper_events,
-)
+from controller_core.model import changes, events, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, decision
 from controller_core.model.move import without
-from controller_core.rules.election import elect_reassigned
-from controller_core.rules.partition_change import NewState, change_states, raise_epochs
+from controller_core.rules import election, partition_change
 
 
-def decide_alter_reassignments(cluster: Cluster, event: events.AlterReassignments) -> Decision[Results]:
+def decide_alter_reassignments(cluster: model.Cluster, event: events.AlterReassignments) -> Decision[Results]:
     """Write the valid moves, and return the errors of the others.
 
     As in Kafka, the latest request takes precedence. Superseded requests of old tools are removed first, so that a controller that takes
@@ -59,7 +46,7 @@ def decide_alter_reassignments(cluster: Cluster, event: events.AlterReassignment
     return Decision(made, then=then, later=later, reply=planned.results, retry_event=retry)
 
 
-def _cancelled(planned: PlannedMoves, event: events.AlterReassignments) -> dict[TopicPartition, Replicas]:
+def _cancelled(planned: PlannedMoves, event: events.AlterReassignments) -> dict[model.TopicPartition, model.Replicas]:
     """Return the origins to which cancelled moves return."""
     return {
         partition: planned.moves[partition.topic][partition.partition].target
@@ -69,7 +56,7 @@ def _cancelled(planned: PlannedMoves, event: events.AlterReassignments) -> dict[
 
 
 def _remove_superseded_requests(
-    cluster: Cluster, moves: Mapping[str, Mapping[int, Move]]
+    cluster: model.Cluster, moves: Mapping[str, Mapping[int, model.Move]]
 ) -> tuple[zookeeper_changes.PendingReassignmentRequestsChanged, ...]:
     """Remove requests of `/admin/reassign_partitions` that the moves supersede."""
     left = {
@@ -79,24 +66,24 @@ def _remove_superseded_requests(
     }
     if left == cluster.reassignment_requests:
         return ()
-    return (zookeeper_changes.PendingReassignmentRequestsChanged(left, Origin.REQUESTED),)
+    return (zookeeper_changes.PendingReassignmentRequestsChanged(left, model.Origin.REQUESTED),)
 
 
-def decide_advance_moves(cluster: Cluster, event: events.AdvanceMoves) -> Decision[None]:
+def decide_advance_moves(cluster: model.Cluster, event: events.AdvanceMoves) -> Decision[None]:
     """Advance running moves, of these topics or of all, as far as the current state allows."""
     raised: list[int] = []
-    narrowed: list[NewState] = []
-    finished: dict[str, dict[int, Replicas]] = {}
+    narrowed: list[partition_change.NewState] = []
+    finished: dict[str, dict[int, model.Replicas]] = {}
     for row, move in _moves_of(cluster, event.topics):
         name = cluster.name_of(row)
-        if cluster.columns.partition_epoch[row] == NO_EPOCH:
+        if cluster.columns.partition_epoch[row] == model.NO_EPOCH:
             continue  # No leader yet: RepairPartitions elects one first.
-        if move.stage is MoveStage.REMOVING:
+        if move.stage is model.MoveStage.REMOVING:
             if set(move.waiting).isdisjoint(cluster.unfenced()):
                 finished.setdefault(name.topic, {})[name.partition] = move.target
         elif (narrow := _narrow(cluster, row, move)) is not None:
             narrowed.append(narrow)
-        elif move.stage is MoveStage.PLANNED:
+        elif move.stage is model.MoveStage.PLANNED:
             # Brokers accept a new replica list only with a higher leader epoch.
             raised.append(row)
     # If all removed replicas are offline, the end can be written at once. A deletion may wait for the end.
@@ -106,27 +93,27 @@ def decide_advance_moves(cluster: Cluster, event: events.AdvanceMoves) -> Decisi
         later.append(zookeeper_events.ReviewReassignmentRequests())
     return decision(
         *(zookeeper_changes.MovesFinished(topic, replicas) for topic, replicas in finished.items()),
-        raise_epochs(cluster, raised),
-        change_states(cluster, narrowed),
+        partition_change.raise_epochs(cluster, raised),
+        partition_change.change_states(cluster, narrowed),
         then=then,
         later=later,
     )
 
 
-def _any_request_has_ended(cluster: Cluster) -> bool:
+def _any_request_has_ended(cluster: model.Cluster) -> bool:
     return not all(
         cluster.is_moving_to(partition, target) for partition, target in cluster.reassignment_requests.items()
     )
 
 
-def _moves_of(cluster: Cluster, topics: frozenset[str] | None) -> list[tuple[int, Move]]:
+def _moves_of(cluster: model.Cluster, topics: frozenset[str] | None) -> list[tuple[int, model.Move]]:
     if topics is None:
         return list(cluster.moves.items())
     rows = [row for name in topics if name in cluster.topics for row in cluster.topics[name].rows.tolist()]
     return [(row, cluster.moves[row]) for row in rows if row in cluster.moves]
 
 
-def _narrow(cluster: Cluster, row: int, move: Move) -> NewState | None:
+def _narrow(cluster: model.Cluster, row: int, move: model.Move) -> partition_change.NewState | None:
     """Return the state without the removed replicas; None while the target is not in sync."""
     isr = cluster.columns.isr_of(row)
     target_isr = without(isr, move.removing)
@@ -136,7 +123,7 @@ def _narrow(cluster: Cluster, row: int, move: Move) -> NewState | None:
     leader = int(cluster.columns.leader[row])
     online = cluster.may_lead() - cluster.offline_at(row)
     if leader not in target_isr or leader not in online:
-        leader = elect_reassigned(move.target, target_isr, online).leader
-        if leader == NO_LEADER:
+        leader = election.elect_reassigned(move.target, target_isr, online).leader
+        if leader == model.NO_LEADER:
             return None
-    return NewState(row, leader, target_isr, replicas=move.target)
+    return partition_change.NewState(row, leader, target_isr, replicas=move.target)

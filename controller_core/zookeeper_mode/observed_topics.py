@@ -21,15 +21,15 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from controller_core.model import Cluster, Move, Origin, Replicas, changes, events, zookeeper_changes, zookeeper_events
-from controller_core.model.columns import pad
+from controller_core import model
+from controller_core.model import changes, columns, events, zookeeper_changes, zookeeper_events
 from controller_core.model.decision import Decision, decision
 from controller_core.model.move import plan_move, without
 
 
-def decide_topics_read(cluster: Cluster, event: zookeeper_events.TopicsRead) -> Decision[None]:
+def decide_topics_read(cluster: model.Cluster, event: zookeeper_events.TopicsRead) -> Decision[None]:
     """Remove topics that no longer exist, and add new ones; a name in both lists is another topic of that name."""
-    removed = [changes.TopicRemoved(name, Origin.OBSERVED) for name in event.removed if name in cluster.topics]
+    removed = [changes.TopicRemoved(name, model.Origin.OBSERVED) for name in event.removed if name in cluster.topics]
     known = cluster.topics.keys() - set(event.removed)
     added = [build_topic_added(cluster, record) for record in event.added if record.name not in known]
     then: list[events.Event] = []
@@ -41,13 +41,13 @@ def decide_topics_read(cluster: Cluster, event: zookeeper_events.TopicsRead) -> 
     return decision(*removed, *added, then=then)
 
 
-def decide_repair_assignments(cluster: Cluster) -> Decision[None]:
+def decide_repair_assignments(cluster: model.Cluster) -> Decision[None]:
     """Move partitions away from the controller's id, if it was assigned while no Steward controller was active.
 
     Such a partition may be in service, so it is moved like any other: the new replica joins the ISR first. If its ISR contains
     the id, it is not moved: a broker with this id has its records (`controller_id`).
     """
-    moves: dict[str, dict[int, Move]] = {}
+    moves: dict[str, dict[int, model.Move]] = {}
     hosted = cluster.columns.hosted_by(cluster.columns.flags([cluster.controller_id]))
     for topic, rows in cluster.by_topic(hosted.tolist()):
         if topic.name in cluster.deletions:
@@ -64,13 +64,13 @@ def decide_repair_assignments(cluster: Cluster) -> Decision[None]:
     return decision(*(zookeeper_changes.MovesStarted(name, of_topic) for name, of_topic in moves.items()), then=then)
 
 
-def _has_records(cluster: Cluster, row: int) -> bool:
+def _has_records(cluster: model.Cluster, row: int) -> bool:
     """Whether the controller's id is in a partition's ISR."""
     return cluster.controller_id in cluster.columns.isr_of(row)
 
 
 def build_topic_added(
-    cluster: Cluster, record: zookeeper_events.StoredTopic, *, repaired: bool = True
+    cluster: model.Cluster, record: zookeeper_events.StoredTopic, *, repaired: bool = True
 ) -> changes.TopicAdded:
     """Return the change that adds a topic as found, without the controller's id in its assignment unless `repaired` is false."""
     replicas = (
@@ -82,7 +82,7 @@ def build_topic_added(
     is_as_written = replicas == dict(record.replicas) and topic_id == record.topic_id
     names = sorted(replicas)
     moves = {
-        partition: Move(replicas[partition], record.adding.get(partition, ()), record.removing.get(partition, ()))
+        partition: model.Move(replicas[partition], record.adding.get(partition, ()), record.removing.get(partition, ()))
         for partition in names
         if record.adding.get(partition) or record.removing.get(partition)
     }
@@ -90,21 +90,23 @@ def build_topic_added(
         record.name,
         topic_id,
         np.array(names, dtype=np.int32),
-        pad([replicas[partition] for partition in names]),
-        Origin.OBSERVED if is_as_written else Origin.REPAIRED,
+        columns.pad([replicas[partition] for partition in names]),
+        model.Origin.OBSERVED if is_as_written else model.Origin.REPAIRED,
         moves,
         record.configs,
     )
 
 
-def repair(assignment: Mapping[int, Replicas], controller_id: int, live: Replicas) -> dict[int, Replicas]:
+def repair(
+    assignment: Mapping[int, model.Replicas], controller_id: int, live: model.Replicas
+) -> dict[int, model.Replicas]:
     """Replace the controller's id in an assignment.
 
     >>> repair({0: (1, 1000), 1: (1000, 2), 2: (1, 2)}, 1000, (1, 2, 3))
     {0: (1, 3), 1: (3, 2), 2: (1, 2)}
     """
     load = Counter(replica for replicas in assignment.values() for replica in replicas)
-    repaired: dict[int, Replicas] = {}
+    repaired: dict[int, model.Replicas] = {}
     for partition, replicas in assignment.items():
         chosen = list(replicas)
         for position, replica in enumerate(replicas):
@@ -117,7 +119,7 @@ def repair(assignment: Mapping[int, Replicas], controller_id: int, live: Replica
     return repaired
 
 
-def decide_topics_changed(cluster: Cluster, event: zookeeper_events.TopicsChanged) -> Decision[None]:
+def decide_topics_changed(cluster: model.Cluster, event: zookeeper_events.TopicsChanged) -> Decision[None]:
     """Apply assignments as they are written, or restore the known ones of topics that are queued for deletion.
 
     The store drops the changes of records that are not newer than the known state (`znode_versions`), such as those that an earlier
@@ -153,11 +155,11 @@ def build_topic_observed(record: zookeeper_events.StoredTopic) -> zookeeper_chan
     )
 
 
-def _adds_partitions(cluster: Cluster, record: zookeeper_events.StoredTopic) -> bool:
+def _adds_partitions(cluster: model.Cluster, record: zookeeper_events.StoredTopic) -> bool:
     return any(cluster.row_of(record.name, partition) is None for partition in record.replicas)
 
 
-def topics_without_id(cluster: Cluster) -> Iterator[str]:
+def topics_without_id(cluster: model.Cluster) -> Iterator[str]:
     """Return the topics without an id that are not queued for deletion."""
     return (
         topic.name
@@ -166,7 +168,7 @@ def topics_without_id(cluster: Cluster) -> Iterator[str]:
     )
 
 
-def decide_assign_topic_ids(cluster: Cluster, event: zookeeper_events.AssignTopicIds) -> Decision[None]:
+def decide_assign_topic_ids(cluster: model.Cluster, event: zookeeper_events.AssignTopicIds) -> Decision[None]:
     """Assign the generated ids, except to topics that have an id or are queued for deletion."""
     missing = frozenset(topics_without_id(cluster))
     return decision(

@@ -7,25 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from controller_core import model
 from controller_core.decisions import transitions
-from controller_core.model import (
-    NO_BROKER,
-    NO_EPOCH,
-    NO_LEADER,
-    Cluster,
-    IntArray,
-    Move,
-    MoveStage,
-    Origin,
-    Replicas,
-    changes,
-    zookeeper_changes,
-)
+from controller_core.model import changes, zookeeper_changes
 from controller_core.model.columns import any_of, contained_in, keep_ids, pad
 from controller_core.model.move import current_replicas, plan_move, without
 
 
-def observe_brokers(change: zookeeper_changes.BrokersObserved, cluster: Cluster) -> None:
+def observe_brokers(change: zookeeper_changes.BrokersObserved, cluster: model.Cluster) -> None:
     """Replace the registered brokers."""
     before = cluster.brokers
     cluster.columns.record_ids(np.array([broker.id for broker in change.brokers], dtype=np.int32))
@@ -45,12 +34,12 @@ def observe_brokers(change: zookeeper_changes.BrokersObserved, cluster: Cluster)
                 _clear_offline_replica(cluster, row, broker_id)
 
 
-def start_controlled_shutdown(change: zookeeper_changes.ControlledShutdownStarted, cluster: Cluster) -> None:
+def start_controlled_shutdown(change: zookeeper_changes.ControlledShutdownStarted, cluster: model.Cluster) -> None:
     """Exclude a broker from elections."""
     cluster.shutting_down.add(change.broker)
 
 
-def change_states(change: changes.PartitionStates, cluster: Cluster) -> None:
+def change_states(change: changes.PartitionStates, cluster: model.Cluster) -> None:
     """Set the new states, and advance moves whose replicas brokers now know."""
     transitions.change_states(change, cluster)
     if cluster.corrected_rows:
@@ -62,12 +51,14 @@ def change_states(change: changes.PartitionStates, cluster: Cluster) -> None:
             waiting = tuple(replica for replica in move.removing if replica in cluster.unfenced())
             _record_stray_replicas(cluster, row, without(move.removing, waiting))
             removal_epoch = int(cluster.columns.leader_epoch[row])
-            cluster.moves[row] = replace(move, stage=MoveStage.REMOVING, waiting=waiting, removal_epoch=removal_epoch)
-        elif move.stage is MoveStage.PLANNED and change.requests is changes.RequestsToBrokers.LEADER_AND_ISR:
-            cluster.moves[row] = replace(move, stage=MoveStage.UNION)
+            cluster.moves[row] = replace(
+                move, stage=model.MoveStage.REMOVING, waiting=waiting, removal_epoch=removal_epoch
+            )
+        elif move.stage is model.MoveStage.PLANNED and change.requests is changes.RequestsToBrokers.LEADER_AND_ISR:
+            cluster.moves[row] = replace(move, stage=model.MoveStage.UNION)
 
 
-def observe_states(change: zookeeper_changes.StatesObserved, cluster: Cluster) -> None:
+def observe_states(change: zookeeper_changes.StatesObserved, cluster: model.Cluster) -> None:
     """Set states as found written."""
     cluster.columns.set_states(
         change.rows,
@@ -83,7 +74,7 @@ def observe_states(change: zookeeper_changes.StatesObserved, cluster: Cluster) -
     _drop_non_replicas_from_isr(cluster, change.rows)
 
 
-def observe_offline_replicas(change: zookeeper_changes.OfflineReplicasObserved, cluster: Cluster) -> None:
+def observe_offline_replicas(change: zookeeper_changes.OfflineReplicasObserved, cluster: model.Cluster) -> None:
     """Update the offline and refused replicas of a broker."""
     for name in change.offline:
         row = cluster.row_of(*name)
@@ -98,7 +89,7 @@ def observe_offline_replicas(change: zookeeper_changes.OfflineReplicasObserved, 
             _clear_offline_replica(cluster, row, change.broker)
 
 
-def observe_assignment(change: zookeeper_changes.TopicObserved, cluster: Cluster) -> None:
+def observe_assignment(change: zookeeper_changes.TopicObserved, cluster: model.Cluster) -> None:
     """Update a topic's assignment and moves as found written."""
     topic = cluster.topics[change.name]
     if topic.topic_id is None and change.topic_id is not None:
@@ -109,11 +100,13 @@ def observe_assignment(change: zookeeper_changes.TopicObserved, cluster: Cluster
     if added:
         partitions = np.array(added, dtype=np.int32)
         replicas = pad([change.replicas[partition] for partition in added])
-        transitions.add_partitions(changes.PartitionsAdded(change.name, partitions, replicas, Origin.OBSERVED), cluster)
+        transitions.add_partitions(
+            changes.PartitionsAdded(change.name, partitions, replicas, model.Origin.OBSERVED), cluster
+        )
     for partition, replicas_found in change.replicas.items():
         row = cluster.row_of(change.name, partition)
         assert row is not None, f"{change.name}-{partition} was just added and does not exist"
-        found = Move(replicas_found, change.adding.get(partition, ()), change.removing.get(partition, ()))
+        found = model.Move(replicas_found, change.adding.get(partition, ()), change.removing.get(partition, ()))
         known = cluster.moves.get(row)
         if known is not None and (known.replicas, known.adding, known.removing) == (
             found.replicas,
@@ -135,7 +128,7 @@ def observe_assignment(change: zookeeper_changes.TopicObserved, cluster: Cluster
         _drop_non_replicas_from_isr(cluster, np.array([row], dtype=np.int32))
 
 
-def start_moves(change: zookeeper_changes.MovesStarted, cluster: Cluster) -> None:
+def start_moves(change: zookeeper_changes.MovesStarted, cluster: model.Cluster) -> None:
     """Record moves, and set their unions as replicas."""
     for partition, move in change.moves.items():
         row = cluster.row_of(change.topic, partition)
@@ -145,7 +138,7 @@ def start_moves(change: zookeeper_changes.MovesStarted, cluster: Cluster) -> Non
         _clear_stray_replicas(cluster, row, move.replicas)
 
 
-def finish_moves(change: zookeeper_changes.MovesFinished, cluster: Cluster) -> None:
+def finish_moves(change: zookeeper_changes.MovesFinished, cluster: model.Cluster) -> None:
     """Remove finished moves."""
     for partition, replicas in change.replicas.items():
         row = cluster.row_of(change.topic, partition)
@@ -158,7 +151,7 @@ def finish_moves(change: zookeeper_changes.MovesFinished, cluster: Cluster) -> N
             _clear_offline_replica(cluster, row, broker)
 
 
-def confirm_replica_removal(change: zookeeper_changes.ReplicaRemovalAnswered, cluster: Cluster) -> None:
+def confirm_replica_removal(change: zookeeper_changes.ReplicaRemovalAnswered, cluster: model.Cluster) -> None:
     """Stop waiting for a removed replica."""
     row = cluster.row_of(change.topic, change.partition)
     if row is None:
@@ -169,20 +162,20 @@ def confirm_replica_removal(change: zookeeper_changes.ReplicaRemovalAnswered, cl
         cluster.moves[row] = replace(move, waiting=without(move.waiting, (change.broker,)))
 
 
-def observe_stray_replicas(change: zookeeper_changes.StrayReplicasObserved, cluster: Cluster) -> None:
+def observe_stray_replicas(change: zookeeper_changes.StrayReplicasObserved, cluster: model.Cluster) -> None:
     """Record stray replicas of a broker."""
     for name in change.partitions:
         if (row := cluster.row_of(*name)) is not None:
             _record_stray_replicas(cluster, row, (change.broker,))
 
 
-def forget_stray_replicas(change: changes.BrokerUnregistered, cluster: Cluster) -> None:
+def forget_stray_replicas(change: changes.BrokerUnregistered, cluster: model.Cluster) -> None:
     """Stop waiting for the stray replicas of a broker that never returns."""
     for row in list(cluster.stray_replicas):
         _clear_stray_replicas(cluster, row, (change.broker,))
 
 
-def _clear_offline_replica(cluster: Cluster, row: int, broker: int) -> None:
+def _clear_offline_replica(cluster: model.Cluster, row: int, broker: int) -> None:
     """Record that a replica of an unfenced broker is neither offline nor refused."""
     if row in cluster.refused_replicas:
         cluster.refused_replicas[row].pop(broker, None)
@@ -191,13 +184,13 @@ def _clear_offline_replica(cluster: Cluster, row: int, broker: int) -> None:
     cluster.set_offline(row, broker, is_offline=False)
 
 
-def _record_stray_replicas(cluster: Cluster, row: int, brokers: Replicas) -> None:
+def _record_stray_replicas(cluster: model.Cluster, row: int, brokers: model.Replicas) -> None:
     """Record brokers that may still have a stray replica of a row; the controller's id has no replicas."""
     if left := set(brokers) - {cluster.controller_id}:
         cluster.stray_replicas.setdefault(row, set()).update(left)
 
 
-def _clear_stray_replicas(cluster: Cluster, row: int, brokers: Replicas) -> None:
+def _clear_stray_replicas(cluster: model.Cluster, row: int, brokers: model.Replicas) -> None:
     """Clear stray replicas of a row: the brokers have deleted them, or are replicas again."""
     if row in cluster.stray_replicas:
         cluster.stray_replicas[row] -= set(brokers)
@@ -205,11 +198,11 @@ def _clear_stray_replicas(cluster: Cluster, row: int, brokers: Replicas) -> None
             del cluster.stray_replicas[row]
 
 
-def _has_state(cluster: Cluster, row: int) -> bool:
-    return bool(cluster.columns.partition_epoch[row] != NO_EPOCH)
+def _has_state(cluster: model.Cluster, row: int) -> bool:
+    return bool(cluster.columns.partition_epoch[row] != model.NO_EPOCH)
 
 
-def _start_move_from_isr(cluster: Cluster, row: int, replicas: Replicas, target: Replicas) -> None:
+def _start_move_from_isr(cluster: model.Cluster, row: int, replicas: model.Replicas, target: model.Replicas) -> None:
     """Start a move from replicas that contain the ISR to a target that is disjoint from it (C2, C9).
 
     Such an assignment was written manually. Applied as it is, it would leave the partition without a replica that has its
@@ -224,7 +217,7 @@ def _start_move_from_isr(cluster: Cluster, row: int, replicas: Replicas, target:
     _clear_stray_replicas(cluster, row, move.replicas)
 
 
-def _drop_non_replicas_from_isr(cluster: Cluster, rows: IntArray) -> None:
+def _drop_non_replicas_from_isr(cluster: model.Cluster, rows: model.IntArray) -> None:
     """Drop brokers that are not replicas from ISRs and as leaders (C1, C2).
 
     The znode was edited manually, or a native controller lost controllership between its writes of the assignment and of the
@@ -234,21 +227,21 @@ def _drop_non_replicas_from_isr(cluster: Cluster, rows: IntArray) -> None:
     columns = cluster.columns
     isr = columns.isr[rows]
     members = contained_in(isr, columns.replicas[rows])
-    for row in rows[~any_of(members) & any_of(isr != NO_BROKER)].tolist():
+    for row in rows[~any_of(members) & any_of(isr != model.NO_BROKER)].tolist():
         known = cluster.moves.pop(row, None)
         _start_move_from_isr(
             cluster, row, columns.isr_of(row), columns.replicas_of(row) if known is None else known.target
         )
-    mixed = any_of(members) & any_of(~members & (isr != NO_BROKER))
+    mixed = any_of(members) & any_of(~members & (isr != model.NO_BROKER))
     if not mixed.any():
         return
     rows = rows[mixed]
     cluster.corrected_rows.update(rows.tolist())
     columns.isr[rows] = keep_ids(isr[mixed], members[mixed])
     led = any_of(columns.isr[rows] == columns.leader[rows][:, None])
-    columns.leader[rows] = np.where(led, columns.leader[rows], NO_LEADER)
+    columns.leader[rows] = np.where(led, columns.leader[rows], model.NO_LEADER)
 
 
-def _moving_rows(cluster: Cluster, rows: IntArray) -> list[int]:
+def _moving_rows(cluster: model.Cluster, rows: model.IntArray) -> list[int]:
     """Return the rows that have a running move; no row is read while there are no moves."""
     return [row for row in rows.tolist() if row in cluster.moves] if cluster.moves else []

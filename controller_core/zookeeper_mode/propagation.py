@@ -13,22 +13,13 @@ from collections.abc import Container, Iterable, Iterator
 
 import numpy as np
 
-from controller_core.model import (
-    NO_EPOCH,
-    BoolArray,
-    Cluster,
-    IntArray,
-    MoveStage,
-    TopicPartition,
-    changes,
-    zookeeper_changes,
-)
-from controller_core.model.columns import any_of
+from controller_core import model
+from controller_core.model import changes, columns, zookeeper_changes
 from controller_core.model.decision import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
 from controller_core.zookeeper_mode.transitions import apply
 
 
-def apply_and_build_requests(cluster: Cluster, change: changes.Change) -> tuple[Send, ...]:
+def apply_and_build_requests(cluster: model.Cluster, change: changes.Change) -> tuple[Send, ...]:
     """Apply a committed change and return the requests that follow from it."""
     if isinstance(change, zookeeper_changes.StatesObserved):
         return _apply_observed_states(cluster, change)
@@ -39,7 +30,7 @@ def apply_and_build_requests(cluster: Cluster, change: changes.Change) -> tuple[
     if not isinstance(change, changes.PartitionStates):
         apply(cluster, change)
         return ()
-    first_state = cluster.columns.partition_epoch[change.rows] == NO_EPOCH
+    first_state = cluster.columns.partition_epoch[change.rows] == model.NO_EPOCH
     apply(cluster, change)
     sends = state_requests(cluster, change.rows, change.requests, first_state)
     if change.replicas is None:
@@ -47,7 +38,7 @@ def apply_and_build_requests(cluster: Cluster, change: changes.Change) -> tuple[
     return (*sends, *stop_removed_replicas(cluster, change.rows.tolist(), cluster.unfenced()))
 
 
-def _apply_observed_states(cluster: Cluster, change: zookeeper_changes.StatesObserved) -> tuple[Send, ...]:
+def _apply_observed_states(cluster: model.Cluster, change: zookeeper_changes.StatesObserved) -> tuple[Send, ...]:
     """Apply states as found written, and send those that differ from the known ones.
 
     They may be this controller's own writes whose results were lost with the connection. No other process sends them then, and once
@@ -55,7 +46,7 @@ def _apply_observed_states(cluster: Cluster, change: zookeeper_changes.StatesObs
     """
     partition_epoch = cluster.columns.partition_epoch[change.rows]
     leader_epoch = cluster.columns.leader_epoch[change.rows]
-    first_state = partition_epoch == NO_EPOCH
+    first_state = partition_epoch == model.NO_EPOCH
     apply(cluster, change)
     in_service = np.isin(change.rows, cluster.without_pending_deletion(change.rows))
     new_leader_epoch = in_service & (change.leader_epoch != leader_epoch)
@@ -72,7 +63,7 @@ def _apply_observed_states(cluster: Cluster, change: zookeeper_changes.StatesObs
 
 
 def _apply_topic_id(
-    cluster: Cluster, change: zookeeper_changes.TopicIdAssigned | zookeeper_changes.TopicObserved
+    cluster: model.Cluster, change: zookeeper_changes.TopicIdAssigned | zookeeper_changes.TopicObserved
 ) -> tuple[Send, ...]:
     """Apply a change of a topic, and send the topic's id to brokers if it had none before.
 
@@ -83,13 +74,15 @@ def _apply_topic_id(
     apply(cluster, change)
     if had_id or topic.topic_id is None:
         return ()
-    with_state = topic.rows[cluster.columns.partition_epoch[topic.rows] != NO_EPOCH]
+    with_state = topic.rows[cluster.columns.partition_epoch[topic.rows] != model.NO_EPOCH]
     return state_requests(
         cluster, cluster.without_pending_deletion(with_state), changes.RequestsToBrokers.LEADER_AND_ISR
     )
 
 
-def _apply_offline_replicas(cluster: Cluster, change: zookeeper_changes.OfflineReplicasObserved) -> tuple[Send, ...]:
+def _apply_offline_replicas(
+    cluster: model.Cluster, change: zookeeper_changes.OfflineReplicasObserved
+) -> tuple[Send, ...]:
     """Apply offline and refused replicas, and send the partitions to all brokers even if no leader or ISR changes.
 
     After a takeover these replicas may already be out of both, and brokers got all partitions as if every replica were online.
@@ -100,13 +93,13 @@ def _apply_offline_replicas(cluster: Cluster, change: zookeeper_changes.OfflineR
     return state_requests(cluster, cluster.without_pending_deletion(rows), changes.RequestsToBrokers.METADATA_ONLY)
 
 
-def stop_removed_replicas(cluster: Cluster, rows: Iterable[int], brokers: Container[int]) -> Iterator[Send]:
+def stop_removed_replicas(cluster: model.Cluster, rows: Iterable[int], brokers: Container[int]) -> Iterator[Send]:
     """Return the requests to delete replicas that moved away from these brokers, one request per broker."""
     waiting = ((row, broker) for row in rows for broker in cluster.moves[row].waiting)
     return _delete_replicas(cluster, ((row, broker) for row, broker in waiting if broker in brokers))
 
 
-def stop_stray_replicas(cluster: Cluster, brokers: Container[int]) -> Iterator[Send]:
+def stop_stray_replicas(cluster: model.Cluster, brokers: Container[int]) -> Iterator[Send]:
     """Return the requests to brokers that came back to delete replicas that have moved away from them.
 
     A broker that was only frozen still acts as leader, and its producers wait for a high watermark that no follower raises.
@@ -116,8 +109,8 @@ def stop_stray_replicas(cluster: Cluster, brokers: Container[int]) -> Iterator[S
     return _delete_replicas(cluster, ((row, broker) for row, broker in replicas if broker in brokers))
 
 
-def _delete_replicas(cluster: Cluster, replicas: Iterable[tuple[int, int]]) -> Iterator[Send]:
-    by_broker: dict[int, list[tuple[TopicPartition, int]]] = {}
+def _delete_replicas(cluster: model.Cluster, replicas: Iterable[tuple[int, int]]) -> Iterator[Send]:
+    by_broker: dict[int, list[tuple[model.TopicPartition, int]]] = {}
     for row, broker in replicas:
         epoch = int(cluster.columns.leader_epoch[row])
         by_broker.setdefault(broker, []).append((cluster.name_of(row), epoch))
@@ -127,7 +120,10 @@ def _delete_replicas(cluster: Cluster, replicas: Iterable[tuple[int, int]]) -> I
 
 
 def state_requests(
-    cluster: Cluster, rows: IntArray, requests: changes.RequestsToBrokers, first_state: BoolArray | None = None
+    cluster: model.Cluster,
+    rows: model.IntArray,
+    requests: changes.RequestsToBrokers,
+    first_state: model.BoolArray | None = None,
 ) -> tuple[Send, ...]:
     """Return the requests that send the current state of rows to replicas and to all brokers."""
     brokers = tuple(sorted(cluster.unfenced()))
@@ -140,12 +136,12 @@ def state_requests(
 
 
 def leader_and_isr_requests(
-    cluster: Cluster, brokers: Iterable[int], rows: IntArray, first_state: BoolArray | None = None
+    cluster: model.Cluster, brokers: Iterable[int], rows: model.IntArray, first_state: model.BoolArray | None = None
 ) -> Iterator[SendLeaderAndIsr]:
     """Return a request per broker with the current state of the rows of which it has replicas; none for a broker without any."""
     replicas = cluster.columns.replicas[rows]
     for broker in brokers:
-        hosted = any_of(replicas == broker)
+        hosted = columns.any_of(replicas == broker)
         if not hosted.any():
             continue
         rows_of_broker = rows[hosted]
@@ -156,14 +152,14 @@ def leader_and_isr_requests(
         yield SendLeaderAndIsr(broker, rows_of_broker, is_new)
 
 
-def _is_being_added(cluster: Cluster, row: int, broker: int) -> bool:
+def _is_being_added(cluster: model.Cluster, row: int, broker: int) -> bool:
     """Whether a move is adding a replica. From stage REMOVING on the replica is in sync and not new."""
     move = cluster.moves.get(row)
-    return move is not None and move.stage is not MoveStage.REMOVING and broker in move.adding
+    return move is not None and move.stage is not model.MoveStage.REMOVING and broker in move.adding
 
 
-def full_metadata_request(cluster: Cluster, brokers: tuple[int, ...]) -> SendMetadata:
+def full_metadata_request(cluster: model.Cluster, brokers: tuple[int, ...]) -> SendMetadata:
     """Return the request with the full state: every live broker and every partition that has a state."""
     rows = cluster.columns.used()
-    with_state = rows[cluster.columns.partition_epoch[rows] != NO_EPOCH]
+    with_state = rows[cluster.columns.partition_epoch[rows] != model.NO_EPOCH]
     return SendMetadata(brokers, cluster.without_pending_deletion(with_state))

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from controller_core.model import IntArray, Replicas
 from controller_core.model.changes import PartitionStates, RequestsToBrokers
-from controller_core.model.columns import IntArray, pad
-from controller_core.model.move import Replicas
+from controller_core.model.columns import pad
 
 
 @dataclass(frozen=True, slots=True)

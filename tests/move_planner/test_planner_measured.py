@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller_core.model.columns import BoolArray, pad, unpad_all
+from controller_core.model import BoolArray
+from controller_core.model.columns import pad, unpad_all
 from move_planner import MeasuredRequest, Plan, Resource, plan_measured
 from move_planner.plan_state import initial_state
 from move_planner.ranges import ranges_of

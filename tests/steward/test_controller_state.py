@@ -9,8 +9,7 @@ from aiohttp import web
 from rich.console import Console
 from typer.testing import CliRunner
 
-from controller_core.model.broker import Broker
-from controller_core.model.cluster import Cluster
+from controller_core.model import Broker, Cluster
 from controller_core.model.zookeeper_changes import BrokersObserved
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.process import Probes

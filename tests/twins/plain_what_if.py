@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from controller_core.model.ids import NO_LEADER
+from controller_core.model import NO_LEADER
 from controller_core.model.partition_health import is_under_min_isr
 from controller_core.rules.election import elect_offline, elect_shutdown
 

@@ -1,6 +1,6 @@
 """Plain twin of `Cluster.unclean_allowed`: a topic's setting, else the brokers' default."""
 
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster
 from controller_core.model.settings import BrokerDefault
 
 

@@ -13,15 +13,7 @@ from functools import partial
 from controller_core.shell.admin.responses import Outcome, timed_out
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.store import AclCache, AclStore
-from kafka_node.authorization import acl
-from kafka_node.authorization.acl_requests import (
-    create_acls,
-    create_refused,
-    delete_acls,
-    delete_refused,
-    describe_acls,
-    describe_refused,
-)
+from kafka_node.authorization import acl, acl_requests
 from kafka_node.context import RequestContext
 from kafka_wire import ApiKey, Body, ErrorCode, Failure
 
@@ -78,19 +70,23 @@ def acl_handlers(service: AclService | None) -> Mapping[ApiKey, RequestHandler]:
     """Create the three handlers; without a service they answer that there is no authorizer."""
 
     async def create(_: RequestContext, body: Body) -> Body:
-        return create_refused(body, NO_AUTHORIZER) if service is None else await create_acls(service, body)
+        return (
+            acl_requests.create_refused(body, NO_AUTHORIZER)
+            if service is None
+            else await acl_requests.create_acls(service, body)
+        )
 
     async def delete(_: RequestContext, body: Body) -> Body:
         return (
-            delete_refused(body, NO_AUTHORIZER)
+            acl_requests.delete_refused(body, NO_AUTHORIZER)
             if service is None
-            else await delete_acls(service.known.acls, service, body)
+            else await acl_requests.delete_acls(service.known.acls, service, body)
         )
 
     async def describe(_: RequestContext, body: Body) -> Body:
         if service is None:
             message = "No Authorizer is configured on the broker"
-            return describe_refused(Failure(ErrorCode.SECURITY_DISABLED, message))
-        return describe_acls(service.known.acls, body)
+            return acl_requests.describe_refused(Failure(ErrorCode.SECURITY_DISABLED, message))
+        return acl_requests.describe_acls(service.known.acls, body)
 
     return {ApiKey.CREATE_ACLS: create, ApiKey.DELETE_ACLS: delete, ApiKey.DESCRIBE_ACLS: describe}

@@ -21,9 +21,7 @@ from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.responses import Outcome, error_fields
 from controller_core.shell.admin.topic_description import known_topic
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
-from kafka_node.configs.alterations import AlterOperation
-from kafka_node.configs.described_configs import UNKNOWN_TYPE, ConfigSource
-from kafka_node.configs.resource_types import NODE_ID, ConfigResourceType
+from kafka_node.configs import alterations, described_configs, resource_types
 from kafka_node.context import RequestContext
 from kafka_node.logger_levels import alter_logger_levels, logger_levels
 from kafka_node.topic_names import topic_name_error
@@ -144,13 +142,15 @@ async def incremental_alter_configs(active: ActiveController, _: RequestContext,
     responses = []
     for resource in body["resources"]:
         configs = resource["configs"]
-        if resource["resource_type"] == ConfigResourceType.BROKER_LOGGER:
+        if resource["resource_type"] == resource_types.ConfigResourceType.BROKER_LOGGER:
             node_id, validate_only = active.cluster.controller_id, body["validate_only"]
             failure = _other_node(active, resource) or alter_logger_levels(
                 node_id, resource, validate_only=validate_only
             )
         else:
-            names = [config["name"] for config in configs if config["config_operation"] != AlterOperation.DELETE]
+            names = [
+                config["name"] for config in configs if config["config_operation"] != alterations.AlterOperation.DELETE
+            ]
             failure = _other_node(active, resource) or _not_a_throttle(names)
         responses.append(_of(resource, failure))
     return {"responses": responses}
@@ -161,9 +161,10 @@ async def alter_configs(active: ActiveController, _: RequestContext, body: Body)
     _check_all_of_nodes(body["resources"])
     responses = []
     for resource in body["resources"]:
-        if resource["resource_type"] == ConfigResourceType.BROKER_LOGGER:
+        if resource["resource_type"] == resource_types.ConfigResourceType.BROKER_LOGGER:
             failure: Outcome = Failure(
-                ErrorCode.INVALID_REQUEST, f"Unknown resource type {ConfigResourceType.BROKER_LOGGER.value}"
+                ErrorCode.INVALID_REQUEST,
+                f"Unknown resource type {resource_types.ConfigResourceType.BROKER_LOGGER.value}",
             )
         else:
             names = [config["name"] for config in resource["configs"]]
@@ -185,8 +186,8 @@ def _check_all_of_nodes(resources: list[Body]) -> None:
 def _is_of_a_node(resource: Body) -> bool:
     """Return whether a resource belongs to one node; a broker resource without a name is the default of all brokers."""
     kind: int = resource["resource_type"]
-    return kind == ConfigResourceType.BROKER_LOGGER or (
-        kind == ConfigResourceType.BROKER and bool(resource["resource_name"])
+    return kind == resource_types.ConfigResourceType.BROKER_LOGGER or (
+        kind == resource_types.ConfigResourceType.BROKER and bool(resource["resource_name"])
     )
 
 
@@ -195,7 +196,7 @@ def _other_node(active: ActiveController, resource: Body) -> Outcome:
     node_id, name = active.cluster.controller_id, resource["resource_name"]
     if not name:
         return Failure(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
-    if not NODE_ID.fullmatch(name):
+    if not resource_types.NODE_ID.fullmatch(name):
         return Failure(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
     if int(name) != node_id:
         return Failure(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}")
@@ -215,16 +216,20 @@ def _described(active: ActiveController, resource: Body) -> Body:
     failure = _other_node(active, resource)
     if failure is not None:
         return {**_of(resource, failure), "configs": []}
-    if resource["resource_type"] == ConfigResourceType.BROKER_LOGGER:
-        known, source, kind = logger_levels(), ConfigSource.DYNAMIC_BROKER_LOGGER, UNKNOWN_TYPE
+    if resource["resource_type"] == resource_types.ConfigResourceType.BROKER_LOGGER:
+        known, source, kind = (
+            logger_levels(),
+            described_configs.ConfigSource.DYNAMIC_BROKER_LOGGER,
+            described_configs.UNKNOWN_TYPE,
+        )
     else:
-        known, source, kind = _settings(active), ConfigSource.STATIC_BROKER, STRING
+        known, source, kind = _settings(active), described_configs.ConfigSource.STATIC_BROKER, STRING
     wanted = resource["configuration_keys"] or known  # null and an empty list both mean all
     configs = [
         {
             "name": name,
             "value": value,
-            "read_only": source == ConfigSource.STATIC_BROKER,
+            "read_only": source == described_configs.ConfigSource.STATIC_BROKER,
             "config_source": source,
             "is_sensitive": False,
             "config_type": kind,

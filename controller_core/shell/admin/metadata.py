@@ -18,16 +18,13 @@ from uuid import UUID
 
 from controller_core.model import Cluster, Topic
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.cluster_apis import reachable
+from controller_core.shell.admin import cluster_apis, responses, topic_description
 from controller_core.shell.admin.metadata_encoder import Entry, MetadataEncoder, Shape, described_head
-from controller_core.shell.admin.responses import NO_TOPIC_ID
-from controller_core.shell.admin.topic_description import known_topic
 from controller_core.shell.front.handler import RelayInstead
+from kafka_node import outcomes, topic_names
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
-from kafka_node.outcomes import failed_topic
-from kafka_node.topic_names import illegal_name_reason, is_internal
 from kafka_wire import Body, ErrorCode, Failure
 from kafka_wire.columns.metadata_encoder import NOT_REQUESTED, TopicHead
 from kafka_wire.encoded_body import EncodedBody
@@ -86,7 +83,7 @@ async def _named_topics(
     rights = context.rights
 
     def by_id(cluster: Cluster, topic_id: UUID) -> tuple[Topic | None, Entry]:
-        topic = known_topic(cluster, cluster.topic_name(topic_id) or "")
+        topic = topic_description.known_topic(cluster, cluster.topic_name(topic_id) or "")
         if topic is None:
             return None, Entry(TopicHead(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id, is_internal=False, partitions=0))
         if rights is not None and not rights.describes(topic.name):
@@ -94,13 +91,15 @@ async def _named_topics(
         return topic, Entry(described_head(topic, len(topic.rows)), operations(topic.name))
 
     def by_name(cluster: Cluster, name: str) -> tuple[Topic | None, Entry]:
-        topic = known_topic(cluster, name)
-        if name in hidden or (topic is None and name in barred and illegal_name_reason(name) is None):
-            return None, Entry(TopicHead(REFUSED, name, NO_TOPIC_ID, is_internal=False, partitions=0))
+        topic = topic_description.known_topic(cluster, name)
+        if name in hidden or (topic is None and name in barred and topic_names.illegal_name_reason(name) is None):
+            return None, Entry(TopicHead(REFUSED, name, responses.NO_TOPIC_ID, is_internal=False, partitions=0))
         if topic is None:
-            legal = illegal_name_reason(name) is None
+            legal = topic_names.illegal_name_reason(name) is None
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if legal else ErrorCode.INVALID_TOPIC_EXCEPTION
-            return None, Entry(TopicHead(code, name, NO_TOPIC_ID, is_internal(name), 0), operations(name))
+            return None, Entry(
+                TopicHead(code, name, responses.NO_TOPIC_ID, topic_names.is_internal(name), 0), operations(name)
+            )
         return topic, Entry(described_head(topic, len(topic.rows)), operations(name))
 
     def resolve(cluster: Cluster) -> tuple[Sequence[Topic], Sequence[Entry]]:
@@ -146,13 +145,15 @@ def requested_names(body: Body) -> list[str]:
 
 def requested_ids(body: Body) -> list[UUID]:
     """List the requested ids, each once."""
-    return list(dict.fromkeys(topic["topic_id"] for topic in body["topics"] if topic["topic_id"] != NO_TOPIC_ID))
+    return list(
+        dict.fromkeys(topic["topic_id"] for topic in body["topics"] if topic["topic_id"] != responses.NO_TOPIC_ID)
+    )
 
 
 def refuse_metadata(context: RequestContext, body: Body) -> Failure | None:
     """Refuse topics without a name, or with an id in versions that do not support ids."""
     for topic in body["topics"] or []:
-        has_id = topic["topic_id"] != NO_TOPIC_ID
+        has_id = topic["topic_id"] != responses.NO_TOPIC_ID
         if context.api_version < IDS_FROM and has_id:
             message = f"Topic IDs are not supported in requests for version {context.api_version}"
             return Failure(ErrorCode.INVALID_REQUEST, message)
@@ -176,8 +177,10 @@ def _may_create(context: RequestContext, body: Body, hidden: set[str], barred: s
 
 def _is_creatable(cluster: Cluster, context: RequestContext, names: Sequence[str]) -> bool:
     """Return whether a name is valid and unused, and a broker is reachable to create the topic."""
-    missing = (name for name in names if known_topic(cluster, name) is None)
-    return any(illegal_name_reason(name) is None for name in missing) and bool(reachable(cluster, context.listener))
+    missing = (name for name in names if topic_description.known_topic(cluster, name) is None)
+    return any(topic_names.illegal_name_reason(name) is None for name in missing) and bool(
+        cluster_apis.reachable(cluster, context.listener)
+    )
 
 
 def metadata_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
@@ -186,5 +189,5 @@ def metadata_refused(_context: RequestContext, body: Body, failure: Failure) -> 
     The response has no top-level error. NOT_CONTROLLER becomes LEADER_NOT_AVAILABLE, after which all kinds of clients retry.
     """
     code = ErrorCode.LEADER_NOT_AVAILABLE if failure.code == ErrorCode.NOT_CONTROLLER else failure.code
-    topics = [failed_topic(topic["name"] or "", code, topic["topic_id"]) for topic in body["topics"] or []]
+    topics = [outcomes.failed_topic(topic["name"] or "", code, topic["topic_id"]) for topic in body["topics"] or []]
     return {"brokers": [], "cluster_id": None, "controller_id": -1, "topics": topics}

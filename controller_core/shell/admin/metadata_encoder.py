@@ -19,9 +19,8 @@ from typing import NamedTuple
 
 from controller_core.model import Cluster, Topic
 from controller_core.shell.active import ActiveController, OverloadedError
-from controller_core.shell.admin.cluster_apis import nodes
+from controller_core.shell.admin import cluster_apis, responses
 from controller_core.shell.admin.metadata_snapshot import Snapshot
-from controller_core.shell.admin.responses import NO_TOPIC_ID
 from controller_core.shell.pace import ClientPace
 from kafka_node.context import RequestContext
 from kafka_node.topic_names import is_internal
@@ -240,7 +239,7 @@ def _head(active: ActiveController, listener: str, cluster_operations: int) -> B
     """Return every field but the topics."""
     brokers = [
         {"node_id": node.id, "host": node.host, "port": node.port, "rack": node.rack}
-        for node in nodes(active, listener)
+        for node in cluster_apis.nodes(active, listener)
     ]
     head = {"brokers": brokers, "cluster_id": active.cluster_id, "controller_id": active.cluster.controller_id}
     return (
@@ -258,7 +257,7 @@ def _entries(snapshot: Snapshot, operations: Callable[[str], int]) -> Iterator[E
 def described_head(topic: Topic, partitions: int) -> metadata_encoder.TopicHead:
     """Describe a topic that exists."""
     return metadata_encoder.TopicHead(
-        ErrorCode.NONE, topic.name, topic.topic_id or NO_TOPIC_ID, is_internal(topic.name), partitions
+        ErrorCode.NONE, topic.name, topic.topic_id or responses.NO_TOPIC_ID, is_internal(topic.name), partitions
     )
 
 

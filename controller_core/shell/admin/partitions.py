@@ -13,8 +13,7 @@ ElectLeadersRequest.getErrorResponse.
 
 from collections.abc import Iterable, Mapping
 
-from controller_core.decisions.leader_elections import election_candidates
-from controller_core.decisions.reassignment import RunningMove, running_moves
+from controller_core.decisions import leader_elections, reassignment
 from controller_core.model import Cluster, Replicas, TopicPartition, events
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.responses import Outcome, by_topic, error_fields, wait_for_brokers
@@ -49,7 +48,7 @@ async def _elect_everywhere(active: ActiveController, *, unclean: bool) -> dict[
     """Elect leaders of all partitions that need it, in batches: other events are processed in between."""
     results: dict[TopicPartition, Outcome] = {}
     row = -1
-    while rows := election_candidates(active.cluster, row, MAX_PARTITIONS_PER_EVENT, unclean=unclean):
+    while rows := leader_elections.election_candidates(active.cluster, row, MAX_PARTITIONS_PER_EVENT, unclean=unclean):
         row = rows[-1]
         names = tuple(active.cluster.name_of(row) for row in rows)
         found = await active.submit(events.ElectLeaders(names, unclean=unclean))
@@ -174,7 +173,7 @@ def _responses(outcomes: Mapping[TopicPartition, Outcome]) -> list[Body]:
 
 async def list_reassignments(active: ActiveController, _context: RequestContext, body: Body) -> Body:
     """List the running moves from the current state of the cluster."""
-    return list_reassignments_response(running_moves(active.cluster, listed_partitions(body)))
+    return list_reassignments_response(reassignment.running_moves(active.cluster, listed_partitions(body)))
 
 
 def listed_partitions(body: Body) -> list[TopicPartition] | None:
@@ -184,7 +183,7 @@ def listed_partitions(body: Body) -> list[TopicPartition] | None:
     return [TopicPartition(topic["name"], number) for topic in body["topics"] for number in topic["partition_indexes"]]
 
 
-def list_reassignments_response(moves: Iterable[RunningMove]) -> Body:
+def list_reassignments_response(moves: Iterable[reassignment.RunningMove]) -> Body:
     """Translate running moves."""
     topics: dict[str, list[Body]] = {}
     for move in moves:

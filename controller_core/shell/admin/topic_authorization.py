@@ -18,10 +18,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from controller_core.model import Cluster
-from controller_core.shell.admin.metadata import is_for_all_topics
-from controller_core.shell.admin.responses import NO_TOPIC_ID, NOT_CONTROLLER, error_fields
-from controller_core.shell.admin.topic_creation import create_partitions_refused, create_topics_refused
-from controller_core.shell.admin.topic_description import describe_topic_partitions_refused, known_topics
+from controller_core.shell.admin import metadata, responses, topic_creation, topic_description
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from controller_core.shell.pace import ClientPace
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
@@ -133,7 +130,7 @@ async def _create_topics(allows: Ask, _: CurrentCluster, answer: Answer, context
     def is_allowed(topic: Body) -> bool:
         return every or allows(Operation.CREATE, ResourceType.TOPIC, topic["name"])
 
-    refuse = partial(create_topics_refused, context)
+    refuse = partial(topic_creation.create_topics_refused, context)
     response = await _partly_answered("topics", "topics", is_allowed, refuse, answer, body)
     for topic in response["topics"]:
         has_configs = topic["error_code"] == ErrorCode.NONE and topic.get("configs") is not None
@@ -150,7 +147,7 @@ async def _create_partitions(
         return allows(Operation.ALTER, ResourceType.TOPIC, topic["name"])
 
     return await _partly_answered(
-        "topics", "results", is_allowed, partial(create_partitions_refused, context), answer, body
+        "topics", "results", is_allowed, partial(topic_creation.create_partitions_refused, context), answer, body
     )
 
 
@@ -183,8 +180,8 @@ class _RequestedDeletion:
     @classmethod
     def of(cls, topic: Any, cluster: Cluster | None) -> "_RequestedDeletion":
         if isinstance(topic, str):
-            return cls(topic, NO_TOPIC_ID, by_id=False)
-        if topic["name"] is not None or topic["topic_id"] == NO_TOPIC_ID:
+            return cls(topic, responses.NO_TOPIC_ID, by_id=False)
+        if topic["name"] is not None or topic["topic_id"] == responses.NO_TOPIC_ID:
             return cls(topic["name"], topic["topic_id"], by_id=False)
         return cls(None if cluster is None else cluster.topic_name(topic["topic_id"]), topic["topic_id"], by_id=True)
 
@@ -194,11 +191,11 @@ class _RequestedDeletion:
         if not self.by_id:
             return None  # neither name nor id: the handler refuses it
         unknown = Failure(ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_ID.message)
-        return NOT_CONTROLLER if cluster is None else unknown
+        return responses.NOT_CONTROLLER if cluster is None else unknown
 
     def refused(self, allows: Ask, failure: Failure) -> Body:
         shown = self.name is not None and (not self.by_id or allows(Operation.DESCRIBE, ResourceType.TOPIC, self.name))
-        return {"name": self.name if shown else None, "topic_id": self.topic_id, **error_fields(failure)}
+        return {"name": self.name if shown else None, "topic_id": self.topic_id, **responses.error_fields(failure)}
 
 
 async def _partly_answered(
@@ -255,7 +252,7 @@ def _check_standby_may_relay(allows: Ask, key: ApiKey, context: RequestContext, 
 
 def _describes_all(allows: Ask, context: RequestContext, body: Body) -> bool:
     """Return whether the caller may describe all topics of a Metadata request and create them if that is requested."""
-    if is_for_all_topics(context, body):
+    if metadata.is_for_all_topics(context, body):
         return allows.on_all(Operation.DESCRIBE, ResourceType.TOPIC)
     names = [topic["name"] for topic in body["topics"]]
     if None in names:  # topics identified by id: only the controller knows their names
@@ -288,11 +285,11 @@ async def _describe_topic_partitions(
         visible = [{"name": name} for name, is_visible in names.items() if is_visible]
         refused = [failed_topic(name, REFUSED.code) for name, is_visible in names.items() if not is_visible]
     elif (current := cluster()) is None:
-        return describe_topic_partitions_refused(context, body, NOT_CONTROLLER)
+        return topic_description.describe_topic_partitions_refused(context, body, responses.NOT_CONTROLLER)
     else:
         # The handler gets an explicit list, since the response's cursor contains the name of the next topic.
         visible = []
-        for known in known_topics(current):
+        for known in topic_description.known_topics(current):
             if describes(known.name):
                 visible.append({"name": known.name})
             await pace.step_if_due()

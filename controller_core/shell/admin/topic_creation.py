@@ -24,8 +24,7 @@ from controller_core.shell.active import ActiveController, Defaults, TopicDefaul
 from controller_core.shell.admin import responses
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.random_topic_ids import draw_place, draw_topic_id
-from kafka_node.configs.config_rules import ConfigKey, InvalidValue, java_string
-from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
+from kafka_node.configs import config_rules, topic_config_table
 from kafka_node.context import RequestContext
 from kafka_wire import Body, ErrorCode, Failure
 
@@ -199,10 +198,10 @@ def created_configs(own: Mapping[str, str], broker_defaults: Mapping[str, TopicD
 
     The keys of `broker_defaults` are names of topic configurations.
     """
-    return [_entry(key, own, broker_defaults) for key in TOPIC_CONFIGS.values()]
+    return [_entry(key, own, broker_defaults) for key in topic_config_table.TOPIC_CONFIGS.values()]
 
 
-def _entry(key: ConfigKey, own: Mapping[str, str], broker_defaults: Mapping[str, TopicDefault]) -> Body:
+def _entry(key: config_rules.ConfigKey, own: Mapping[str, str], broker_defaults: Mapping[str, TopicDefault]) -> Body:
     if key.name in own:
         text, source = own[key.name], int(ConfigSource.TOPIC)
     elif key.name in broker_defaults:
@@ -218,16 +217,16 @@ def _entry(key: ConfigKey, own: Mapping[str, str], broker_defaults: Mapping[str,
     }
 
 
-def printed_value(key: ConfigKey, text: str) -> str:
+def printed_value(key: config_rules.ConfigKey, text: str) -> str:
     """Print a value as Kafka does after parsing it: without surrounding whitespace, numbers in plain form.
 
-    >>> printed_value(TOPIC_CONFIGS["cleanup.policy"], " compact , delete ")
+    >>> printed_value(topic_config_table.TOPIC_CONFIGS["cleanup.policy"], " compact , delete ")
     'compact,delete'
     """
     value = key.read(text)
-    if isinstance(value, InvalidValue):
+    if isinstance(value, config_rules.InvalidValue):
         return text
-    return ",".join(value) if isinstance(value, tuple) else java_string(value)
+    return ",".join(value) if isinstance(value, tuple) else config_rules.java_string(value)
 
 
 PARTITIONS_STRICT_QUOTA_FROM = 3

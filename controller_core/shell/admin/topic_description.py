@@ -18,14 +18,13 @@ from dataclasses import dataclass
 
 from controller_core.model import NO_BROKER, NO_LEADER, Cluster, IntArray, Topic, TopicPartition
 from controller_core.shell.active import ActiveController
+from controller_core.shell.admin import responses
 from controller_core.shell.admin.cluster_apis import reachable
-from controller_core.shell.admin.responses import NO_TOPIC_ID
 from controller_core.zookeeper_mode.deletion import is_being_deleted
+from kafka_node import outcomes, topic_names
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
-from kafka_node.outcomes import failed_topic, missing_topic
-from kafka_node.topic_names import is_internal
 from kafka_wire import Body, ErrorCode, Failure
 
 MAX_PARTITIONS_PER_PAGE = 2_000
@@ -91,8 +90,8 @@ def described_topic(topic: Topic, partitions: Sequence[Body]) -> Body:
     return {
         "error_code": ErrorCode.NONE,
         "name": topic.name,
-        "topic_id": topic.topic_id or NO_TOPIC_ID,
-        "is_internal": is_internal(topic.name),
+        "topic_id": topic.topic_id or responses.NO_TOPIC_ID,
+        "is_internal": topic_names.is_internal(topic.name),
         "partitions": list(partitions),
     }
 
@@ -171,7 +170,7 @@ def page(
             return _page(topics, TopicPartition(name, 0))
         topic = known_topic(cluster, name)
         if topic is None:
-            topics.append(missing_topic(name))
+            topics.append(outcomes.missing_topic(name))
             continue
         end = min(len(topic.rows), first + remaining)
         partitions = described_partitions(cluster, topic.rows[first:end], view)
@@ -194,4 +193,7 @@ def _page(topics: list[Body], cursor: TopicPartition | None) -> Body:
 
 def describe_topic_partitions_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
     """Answer every named topic with the same error; the response has no top-level error."""
-    return {"topics": [failed_topic(topic["name"], failure.code) for topic in body["topics"]], "next_cursor": None}
+    return {
+        "topics": [outcomes.failed_topic(topic["name"], failure.code) for topic in body["topics"]],
+        "next_cursor": None,
+    }

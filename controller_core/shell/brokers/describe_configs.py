@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from controller_core.model import Endpoint
 from controller_core.model.settings import UNCLEAN_ELECTION
-from controller_core.shell.active import Defaults, TopicDefault
-from controller_core.shell.startup_checks import POLICY_SETTINGS
+from controller_core.shell import active, startup_checks
 from kafka_node.configs.topic_config_table import TOPIC_CONFIGS
 from kafka_node.configs.topic_defaults import broker_names, in_unit
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
@@ -40,7 +39,7 @@ REQUESTED_SETTINGS = (
     REPLICATION_FACTOR,
     DELETE_TOPICS,
     INTER_BROKER_PROTOCOL,
-    *POLICY_SETTINGS,
+    *startup_checks.POLICY_SETTINGS,
 )
 TOPIC_IDS_SINCE = (2, 8)
 """First inter.broker.protocol.version with topic ids (MetadataVersion.isTopicIdsSupported)."""
@@ -55,7 +54,7 @@ class BrokerSettingsError(Exception):
 class BrokerSettings:
     """Settings of one broker."""
 
-    defaults: Defaults
+    defaults: active.Defaults
     reserved_broker_max_id: int
     policies: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Java classes of policies for topics and configurations (KIP-108, KIP-133), by setting; settings that are not set are omitted."""
@@ -88,7 +87,7 @@ def _settings(answer: Body) -> BrokerSettings:
     if result["error_code"] != ErrorCode.NONE:
         raise ValueError(f"error code {result['error_code']}, {result['error_message']}")
     values = {config["name"]: config["value"] for config in result["configs"]}
-    defaults = Defaults(
+    defaults = active.Defaults(
         int(values[PARTITIONS]),
         int(values[REPLICATION_FACTOR]),
         values[DELETE_TOPICS] == "true",
@@ -96,7 +95,7 @@ def _settings(answer: Body) -> BrokerSettings:
         topic_defaults(result["configs"]),
         uses_topic_ids(values.get(INTER_BROKER_PROTOCOL)),
     )
-    policies = {name: class_name for name in POLICY_SETTINGS if (class_name := values.get(name))}
+    policies = {name: class_name for name in startup_checks.POLICY_SETTINGS if (class_name := values.get(name))}
     return BrokerSettings(defaults, int(values[RESERVED_MAX_ID]), policies)
 
 
@@ -105,17 +104,17 @@ def topic_default_settings() -> list[str]:
     return sorted({name for topic_name in TOPIC_CONFIGS for name, _ in broker_names(topic_name)})
 
 
-def topic_defaults(configs: Iterable[Body]) -> dict[str, TopicDefault]:
+def topic_defaults(configs: Iterable[Body]) -> dict[str, active.TopicDefault]:
     """Return the defaults that are set in a broker's DescribeConfigs answer, by the topic configuration's name."""
     values = {
         config["name"]: config for config in configs if config["config_source"] in SET and config["value"] is not None
     }
-    defaults: dict[str, TopicDefault] = {}
+    defaults: dict[str, active.TopicDefault] = {}
     for topic_name in TOPIC_CONFIGS:
         found = next(((values[name], unit) for name, unit in broker_names(topic_name) if name in values), None)
         if found is not None:
             config, unit = found
-            defaults[topic_name] = TopicDefault(in_unit(config["value"], unit), config["config_source"])
+            defaults[topic_name] = active.TopicDefault(in_unit(config["value"], unit), config["config_source"])
     return defaults
 
 

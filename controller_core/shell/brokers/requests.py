@@ -14,10 +14,10 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model import Broker, Cluster, Endpoint, IntArray, Replicas, TopicPartition
+from controller_core.model import NO_BROKER, NO_EPOCH, Broker, Cluster, Endpoint, IntArray, Replicas, TopicPartition
 from controller_core.model.columns import keep_ids, pad, positions_of
 from controller_core.model.decision import SendLeaderAndIsr, SendMetadata, SendStopReplica
-from controller_core.model.ids import LEADER_DURING_DELETE, NO_BROKER, NO_EPOCH
+from controller_core.model.ids import LEADER_DURING_DELETE
 from controller_core.rules.election_columns import offline_flags
 from kafka_metadata.records import SECURITY_PROTOCOL_IDS
 from kafka_node.outcomes import NO_TOPIC_ID

@@ -4,25 +4,14 @@ import logging
 from collections.abc import Callable, Container, Mapping
 from functools import partial
 
-from controller_core.shell.front import envelope, request_limits
+from controller_core.shell.front import envelope, request_limits, route
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits, SharedVersions
-from controller_core.shell.front.route import LiveBrokers
 from controller_core.shell.front.sliced_answers import AnswerError, SlicedAnswers
-from kafka_node import versions
-from kafka_node.acks import has_response
+from kafka_node import acks, dispatch, versions
 from kafka_node.authorization.guard import Guard
 from kafka_node.context import RequestContext
-from kafka_node.dispatch import (
-    api_versions_error,
-    context_of,
-    encode_answer,
-    failed,
-    refused_by_header,
-    unsupported_version,
-)
-from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
-from kafka_node.security.listeners import NOTHING, Demands
+from kafka_node.security import brokers, listeners
 from kafka_wire import ApiKey, Body, ErrorCode, codec, schema
 from kafka_wire.codec import CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response
@@ -64,12 +53,12 @@ class Front:
         self,
         listener: str,
         handlers: Mapping[ApiKey, RequestHandler],
-        live_brokers: LiveBrokers | None,
+        live_brokers: route.LiveBrokers | None,
         *,
         served: Mapping[ApiKey, versions.VersionRange],
         not_advertised: Container[ApiKey] = (),
         relay_limits: RelayLimits = DEFAULT_LIMITS,
-        security: BrokerSecurity = UNPROTECTED,
+        security: brokers.BrokerSecurity = brokers.UNPROTECTED,
         guard: Guard | None = None,
         features: Features = no_features,
         is_active: Callable[[], bool] | None = None,
@@ -107,7 +96,7 @@ class Front:
         host: str,
         port: int,
         limits: ServerLimits,
-        demands: Demands = NOTHING,
+        demands: listeners.Demands = listeners.NOTHING,
         is_urgent: Callable[[], bool] = never,
         buffers: Buffers | None = None,
         quotas: ConnectionQuotas | None = None,
@@ -189,7 +178,7 @@ class Front:
         return self.relay
 
     async def _api_versions(self, header: RequestHeader, frame: bytes) -> bytes:
-        refused = api_versions_error(header, frame, self._own[ApiKey.API_VERSIONS], request_limits.OWN_UNITS)
+        refused = dispatch.api_versions_error(header, frame, self._own[ApiKey.API_VERSIONS], request_limits.OWN_UNITS)
         if refused is not None:
             return refused
         shared = self._features() if self._shared_versions is None else await self._shared_versions.shared()
@@ -199,10 +188,10 @@ class Front:
     async def _own_request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: bytes) -> Response | None:
         lowest, highest = self._own[key]
         if not lowest <= header.api_version <= highest:
-            return unsupported_version(key, header)
+            return dispatch.unsupported_version(key, header)
         context = self._context(peer, header)
         if self._guard is not None and (failure := await self._guard.refuse_by_header(key, context)) is not None:
-            return refused_by_header(key, header, frame, failure, request_limits.AUTHORIZATION_UNITS)
+            return dispatch.refused_by_header(key, header, frame, failure, request_limits.AUTHORIZATION_UNITS)
         answer = partial(self._authorized_answer, key, peer, header)
         try:
             if key in request_limits.SLICED:
@@ -211,8 +200,8 @@ class Front:
         except RelayInstead:
             return await self._relay(peer, header, frame)
         except AnswerError as error:
-            raise failed(key, peer, header, error) from error
-        return encode_answer(key, peer, header, body)
+            raise dispatch.failed(key, peer, header, error) from error
+        return dispatch.encode_answer(key, peer, header, body)
 
     async def _forwarded(self, _context: RequestContext, body: Body) -> Body:
         """Answer the request in an Envelope as its client's; the broker that sent the Envelope is authorized already."""
@@ -265,10 +254,10 @@ class Front:
         except CloseConnection:
             raise
         except Exception as error:
-            raise failed(key, peer, header, error) from error
+            raise dispatch.failed(key, peer, header, error) from error
 
     def _context(self, peer: Peer, header: RequestHeader) -> RequestContext:
-        return context_of(self.listener, peer, header)
+        return dispatch.context_of(self.listener, peer, header)
 
     @staticmethod
     async def _refused(guard: Guard, context: RequestContext, header: RequestHeader, frame: bytes) -> bytes | None:
@@ -277,11 +266,11 @@ class Front:
             raise CloseConnection(f"api key {header.api_key} is unknown and cannot be authorized")
         key = ApiKey(header.api_key)
         if (failure := await guard.refuse_by_header(key, context)) is not None:
-            return refused_by_header(key, header, frame, failure, request_limits.AUTHORIZATION_UNITS)
+            return dispatch.refused_by_header(key, header, frame, failure, request_limits.AUTHORIZATION_UNITS)
         body = await guard.refuse(key, context, codec.decode_bounded(frame, header, request_limits.AUTHORIZATION_UNITS))
         if body is None:
             return None
-        if not has_response(header, frame):
+        if not acks.has_response(header, frame):
             raise CloseConnection(f"{key.name} request is denied")
         return codec.encode_response(key, header.api_version, header.correlation_id, body)
 
@@ -307,14 +296,14 @@ async def open_front(
     host: str,
     port: int,
     handlers: Mapping[ApiKey, RequestHandler],
-    live_brokers: LiveBrokers | None,
+    live_brokers: route.LiveBrokers | None,
     *,
     served: Mapping[ApiKey, versions.VersionRange],
     not_advertised: Container[ApiKey] = (),
     limits: ServerLimits = DEFAULT_SERVER_LIMITS,
     relay_limits: RelayLimits = DEFAULT_LIMITS,
-    demands: Demands = NOTHING,
-    security: BrokerSecurity = UNPROTECTED,
+    demands: listeners.Demands = listeners.NOTHING,
+    security: brokers.BrokerSecurity = brokers.UNPROTECTED,
     guard: Guard | None = None,
     features: Features = no_features,
     is_active: Callable[[], bool] | None = None,

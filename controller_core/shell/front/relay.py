@@ -17,12 +17,9 @@ from dataclasses import dataclass
 from controller_core.shell.front.route import BrokerEndpoint, LiveBrokers, Route
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_node.versions import NO_BROKER, BrokerVersions, read_versions, shared
-from kafka_wire import ApiKey, ErrorCode
+from kafka_wire import ApiKey, ErrorCode, frames
 from kafka_wire.codec import RequestHeader
-from kafka_wire.frames import MAX_FRAME_BYTES
-from kafka_wire.net.client import Connection, ConnectionFailed, UnsupportedVersion
-from kafka_wire.net.negotiation import api_versions_request
-from kafka_wire.net.server import CloseConnection, Peer
+from kafka_wire.net import client, negotiation, server
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +42,7 @@ class RelayLimits:
     """Limit for abandoned requests. Normally the client closes its connection earlier; a JoinGroup may take
     group.max.session.timeout.ms (30 minutes)."""
 
-    max_frame_bytes: int = MAX_FRAME_BYTES
+    max_frame_bytes: int = frames.MAX_FRAME_BYTES
     """A larger request closes the client's connection, a larger response the broker's."""
 
     avoid_ms: int = 5_000
@@ -69,21 +66,23 @@ class Relay:
         self.live_brokers = live_brokers
         self._limits = limits
         self._security = security
-        self._routes: dict[Peer, Route] = {}
+        self._routes: dict[server.Peer, Route] = {}
         self._avoid: dict[BrokerEndpoint, float] = {}  # until when, loop time in s
         self._closing: set[asyncio.Task[None]] = set()
 
-    async def forward(self, peer: Peer, header: RequestHeader, frame: bytes) -> bytes | None:
+    async def forward(self, peer: server.Peer, header: RequestHeader, frame: bytes) -> bytes | None:
         """Send a client's request to a broker and return the response; None if the request has no response.
 
         Raises CloseConnection when no broker can be reached, or the broker was lost during a request that must not be repeated.
         """
         if len(frame) > self._limits.max_frame_bytes:
-            raise CloseConnection(f"a request of {len(frame)} bytes is too large to be relayed")
+            raise server.CloseConnection(f"a request of {len(frame)} bytes is too large to be relayed")
         route = self._routes.get(peer)
         if route is None:
             if len(self._routes) >= self._limits.max_upstreams:
-                raise CloseConnection(f"limit of {self._limits.max_upstreams} relayed client connections is reached")
+                raise server.CloseConnection(
+                    f"limit of {self._limits.max_upstreams} relayed client connections is reached"
+                )
             route = self._routes[peer] = Route(self, peer)
             peer.on_close(lambda: self._drop(peer))
         return await route.forward(header, frame)
@@ -103,14 +102,16 @@ class Relay:
 
     # Used by routes (`BrokerConnector`).
 
-    async def connect(self, tried: set[int], on_held: Callable[[int], None]) -> tuple[BrokerEndpoint, Connection]:
+    async def connect(
+        self, tried: set[int], on_held: Callable[[int], None]
+    ) -> tuple[BrokerEndpoint, client.Connection]:
         """Connect to the live broker with the fewest relayed connections, skipping `tried`; every attempt is added to `tried`."""
         while True:
             endpoint = self._choose(tried)
             tried.add(endpoint.broker_id)
             ssl, sasl = self._security.of(endpoint.security_protocol)
             try:
-                connection = await Connection.open(
+                connection = await client.Connection.open(
                     endpoint.host,
                     endpoint.port,
                     client_id=None,  # the relayed frames contain the client's id
@@ -121,7 +122,7 @@ class Relay:
                     max_frame_bytes=self._limits.max_frame_bytes,
                     on_held=on_held,
                 )
-            except ConnectionFailed as error:
+            except client.ConnectionFailed as error:
                 self._avoid[endpoint] = asyncio.get_running_loop().time() + self._limits.avoid_ms / 1000
                 extra = {"broker": endpoint.broker_id, "address": endpoint.address, "error": error.reason}
                 log.warning("Failed to connect to a broker for relaying; trying another broker", extra=extra)
@@ -129,7 +130,7 @@ class Relay:
                 self._avoid.pop(endpoint, None)
                 return endpoint, connection
 
-    def dispose(self, connection: Connection) -> None:
+    def dispose(self, connection: client.Connection) -> None:
         """Close a connection to a broker in the background, after pending data is written."""
         task = asyncio.get_running_loop().create_task(connection.close())
         self._closing.add(task)
@@ -139,7 +140,7 @@ class Relay:
         live = self.live_brokers()
         candidates = [endpoint for endpoint in live if endpoint.broker_id not in tried]
         if not candidates:
-            raise CloseConnection(
+            raise server.CloseConnection(
                 f"no broker can be reached: {len(live)} brokers are live on this listener, {len(tried)} were tried"
             )
         now = asyncio.get_running_loop().time()
@@ -147,7 +148,7 @@ class Relay:
         load = Counter(route.endpoint for route in self._routes.values())
         return min(candidates, key=lambda link: (link in self._avoid, load[link], link.broker_id))
 
-    def _drop(self, peer: Peer) -> None:
+    def _drop(self, peer: server.Peer) -> None:
         route = self._routes.pop(peer, None)
         if route is not None:
             route.close()
@@ -197,14 +198,14 @@ class SharedVersions:
             async with self._concurrency:
                 self._known[endpoint] = await self._request(endpoint)
             self._retry_at.pop(endpoint, None)
-        except (ConnectionFailed, UnsupportedVersion) as error:
+        except (client.ConnectionFailed, client.UnsupportedVersion) as error:
             self._retry_at[endpoint] = asyncio.get_running_loop().time() + VERSIONS_RETRY_AFTER_MS / 1000
             extra = {"broker": endpoint.broker_id, "address": endpoint.address, "error": str(error)}
             log.warning("Failed to read the API versions of a broker; retrying later", extra=extra)
 
     async def _request(self, endpoint: BrokerEndpoint) -> BrokerVersions:
         ssl, sasl = self._security.of(endpoint.security_protocol)
-        connection = await Connection.open(
+        connection = await client.Connection.open(
             endpoint.host,
             endpoint.port,
             client_id=self._client_id,
@@ -214,9 +215,9 @@ class SharedVersions:
             request_timeout_ms=VERSIONS_TIMEOUT_MS,
         )
         try:
-            body = await connection.call(ApiKey.API_VERSIONS, api_versions_request())
+            body = await connection.call(ApiKey.API_VERSIONS, negotiation.api_versions_request())
         finally:
             await connection.close()
         if body["error_code"] != ErrorCode.NONE:
-            raise ConnectionFailed(f"it answered {ErrorCode.of(body['error_code']).name}", sent=True)
+            raise client.ConnectionFailed(f"it answered {ErrorCode.of(body['error_code']).name}", sent=True)
         return read_versions(body)

@@ -25,8 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_wire import ApiKey, Body, schema
-from kafka_wire.frames import MAX_FRAME_BYTES
+from kafka_wire import ApiKey, Body, frames, schema
 from kafka_wire.net.sasl_server import MAX_RECEIVE_BYTES
 
 MIB = 1024 * 1024
@@ -121,7 +120,7 @@ def own_units(key: ApiKey) -> int:
 
 def relayed_bytes(key: int) -> int:
     """Return the largest frame of a relayed request."""
-    return MAX_RECEIVE_BYTES if key in _AUTHENTICATION else MAX_FRAME_BYTES
+    return MAX_RECEIVE_BYTES if key in _AUTHENTICATION else frames.MAX_FRAME_BYTES
 
 
 def slice_path(key: ApiKey, version: int) -> tuple[str, ...]:

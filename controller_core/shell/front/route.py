@@ -11,8 +11,7 @@ from typing import Protocol
 from kafka_node.acks import has_response
 from kafka_wire import ApiKey
 from kafka_wire.codec import RequestHeader
-from kafka_wire.net.client import Connection, ConnectionFailed
-from kafka_wire.net.server import CloseConnection, Peer
+from kafka_wire.net import client, server
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +80,12 @@ class BrokerConnector(Protocol):
 
     live_brokers: LiveBrokers
 
-    async def connect(self, tried: set[int], on_held: Callable[[int], None]) -> tuple[BrokerEndpoint, Connection]:
+    async def connect(
+        self, tried: set[int], on_held: Callable[[int], None]
+    ) -> tuple[BrokerEndpoint, client.Connection]:
         """Connect to a live broker that is not in `tried`; every attempt is added to `tried`."""
 
-    def dispose(self, connection: Connection) -> None:
+    def dispose(self, connection: client.Connection) -> None:
         """Close a connection in the background."""
 
 
@@ -95,11 +96,11 @@ class Route:
     failure for the client (acks=0). The client's connection is then closed with the broker's.
     """
 
-    def __init__(self, brokers: BrokerConnector, peer: Peer) -> None:
+    def __init__(self, brokers: BrokerConnector, peer: server.Peer) -> None:
         self._brokers = brokers
         self._peer = peer
         self._send_lock = asyncio.Lock()  # fair: requests are sent in the order of their arrival
-        self._connection: Connection | None = None
+        self._connection: client.Connection | None = None
         self._bound = False
         self._closed = False
         self.endpoint: BrokerEndpoint | None = None
@@ -113,9 +114,9 @@ class Route:
             try:
                 answer = await self._send(header, frame, tried, expects_answer=expects_answer)
                 return None if answer is None else await answer
-            except ConnectionFailed as error:
+            except client.ConnectionFailed as error:
                 if self._bound or attempt == MAX_ATTEMPTS or (error.sent and not repeatable):
-                    raise CloseConnection(f"connection to the broker was lost: {error.reason}") from error
+                    raise server.CloseConnection(f"connection to the broker was lost: {error.reason}") from error
         raise AssertionError("the last attempt returns or raises")
 
     def disconnect(self) -> None:
@@ -141,7 +142,7 @@ class Route:
             await connection.send_raw(frame)
             return None
 
-    async def _connected(self, tried: set[int]) -> Connection:
+    async def _connected(self, tried: set[int]) -> client.Connection:
         """Return the connection to the broker, or a new one if there is none to a live broker; the caller holds the lock."""
         if self._connection is not None and not self._connection.closed:
             assert self.endpoint is not None
@@ -150,17 +151,17 @@ class Route:
                 return self._connection
             self.disconnect()
         if self._bound:
-            raise CloseConnection("connection to the broker that it was bound to was lost")
+            raise server.CloseConnection("connection to the broker that it was bound to was lost")
         self._connection, self.endpoint = None, None
         endpoint, connection = await self._brokers.connect(tried, self._peer.hold)
         if self._closed:
             self._brokers.dispose(connection)
-            raise CloseConnection("client closed its connection")
+            raise server.CloseConnection("client closed its connection")
         self._connection, self.endpoint = connection, endpoint
         connection.on_end(lambda: self._ended(connection))
         return connection
 
-    def _ended(self, connection: Connection) -> None:
+    def _ended(self, connection: client.Connection) -> None:
         """Release the broker; a client connection that is bound to it is closed at once."""
         if connection is self._connection:
             self.endpoint = None

@@ -15,26 +15,23 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
+from controller_core.metadata import column_records, replayed_records
 from controller_core.metadata.activation import activation_write
 from controller_core.metadata.change_records import change_records
-from controller_core.metadata.column_records import partition_records
 from controller_core.metadata.partition_changes import MESSAGE as PARTITION_CHANGES
 from controller_core.metadata.payloads import Part, Payload, payloads
 from controller_core.metadata.record_decision import RecordDecision
-from controller_core.metadata.replayed_records import replay_records
 from controller_core.model import Cluster, changes, events, quorum_changes, quorum_events
 from controller_core.model.decision import Decision
 from controller_core.quorum.ready import AppendResult
 from controller_core.quorum_mode.decide import decide
 from controller_core.quorum_mode.sessions import Sessions
 from controller_core.quorum_mode.transitions import apply
-from controller_core.shell.active import OverloadedError, RefusedWriteError, TermEndedError
+from controller_core.shell import active, state_log
 from controller_core.shell.kraft.metrics import KRaftMetrics
-from controller_core.shell.state_log import log_change
+from kafka_metadata import metadata_versions, records
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_log import MARKERS, MetadataLog, apply_records
-from kafka_metadata.metadata_versions import METADATA_VERSION
-from kafka_metadata.records import MetadataRecord
 from kafka_wire import ErrorCode, Failure
 from kafka_wire.columns.record_encoder import RecordColumns
 from kafka_wire.net.failures import CloseConnection
@@ -95,10 +92,10 @@ class _Pending(NamedTuple):
     def end_offset(self) -> int:
         return self.offset + len(self.part)
 
-    def records_from(self, offset: int) -> Sequence[MetadataRecord]:
+    def records_from(self, offset: int) -> Sequence[records.MetadataRecord]:
         """Return the records from an offset on."""
         part = self.part[offset - self.offset :]
-        return list(partition_records(part)) if isinstance(part, RecordColumns) else part
+        return list(column_records.partition_records(part)) if isinstance(part, RecordColumns) else part
 
 
 class Outcome(NamedTuple):
@@ -127,7 +124,9 @@ class ActiveTerm:
         self._newest: tuple[int, int, MetadataImage] | None = None
         """End of the committed log, end of the pending records, and the image of both."""
 
-    def activate(self, committed: MetadataLog, bootstrap: Sequence[MetadataRecord], min_insync_replicas: int) -> None:
+    def activate(
+        self, committed: MetadataLog, bootstrap: Sequence[records.MetadataRecord], min_insync_replicas: int
+    ) -> None:
         """Begin the term: give each broker a whole session, and append the first records. Raises MetadataError, TermEndedError."""
         self.cluster.controller_epoch = self.epoch
         self.sessions.begin(self.cluster.brokers.values(), self._quorum.now_ms)
@@ -135,7 +134,7 @@ class ActiveTerm:
         offset = self._append_parts([write.records], metadata_version, is_atomic=write.is_atomic)
         content = [record for record in write.records if not isinstance(record, MARKERS)]
         with self._applying():
-            replay_records(self.cluster, content, offset)
+            replayed_records.replay_records(self.cluster, content, offset)
 
     def process(self, *begin: events.Event) -> Outcome:
         """Decide on events and on everything that follows from them. Raises TermEndedError, RefusedWriteError."""
@@ -158,7 +157,7 @@ class ActiveTerm:
         decision = decide_records(self.newest_image(committed))
         offset = self._append_parts([decision.records], self._metadata_version, is_atomic=decision.is_atomic)
         with self._applying():
-            replay_records(self.cluster, decision.records, offset)
+            replayed_records.replay_records(self.cluster, decision.records, offset)
         return decision.reply
 
     def newest_image(self, committed: MetadataLog) -> MetadataImage:
@@ -179,7 +178,7 @@ class ActiveTerm:
     def admit(self) -> None:
         """Raise OverloadedError while too many requests wait. The controller's own events are admitted without a check."""
         if self._waiting >= MAX_WAITING:
-            raise OverloadedError("too many requests wait for the quorum")
+            raise active.OverloadedError("too many requests wait for the quorum")
 
     async def settled(self) -> None:
         """Wait until everything that this term has appended so far is committed. Raises TermEndedError."""
@@ -189,11 +188,13 @@ class ActiveTerm:
         finally:
             self._waiting -= 1
         if not is_committed:
-            raise TermEndedError("this process lost the leadership of the quorum before the records were committed")
+            raise active.TermEndedError(
+                "this process lost the leadership of the quorum before the records were committed"
+            )
 
     @property
     def _metadata_version(self) -> int:
-        return self.cluster.features[METADATA_VERSION]
+        return self.cluster.features[metadata_versions.METADATA_VERSION]
 
     def _completed(self, event: events.Event) -> events.Event:
         """Return an event with what is known only when it is decided: the end of the log, and whether a session is valid."""
@@ -213,10 +214,10 @@ class ActiveTerm:
     def _carry_out(self, made: Decision[Any], *, is_atomic: bool) -> None:
         """Append the records of all changes, which are computed on the state before; then apply them."""
         parts = change_records(made.changes, self.cluster)
-        self._append_parts(parts, self.cluster.features.get(METADATA_VERSION, 0), is_atomic=is_atomic)
+        self._append_parts(parts, self.cluster.features.get(metadata_versions.METADATA_VERSION, 0), is_atomic=is_atomic)
         with self._applying():
             for change in made.changes:
-                log_change(self.cluster, change)
+                state_log.log_change(self.cluster, change)
                 self._metrics.changing(self.cluster, change)
                 self._end_session(change)
                 apply(self.cluster, change)
@@ -240,7 +241,7 @@ class ActiveTerm:
             return begin
         batches = payloads(parts, metadata_version, self._quorum.now_ms, is_atomic=is_atomic)
         if isinstance(batches, Failure):
-            raise RefusedWriteError(batches)
+            raise active.RefusedWriteError(batches)
         self._append(batches[0])
         with self._applying():
             for batch in batches[1:]:
@@ -257,21 +258,21 @@ class ActiveTerm:
         """End the node if records are in the log and cannot all be appended or applied: the state is not that of the log any more."""
         try:
             yield
-        except TermEndedError:
+        except active.TermEndedError:
             raise
         except Exception as error:
             self._quorum.fail(error)
-            raise TermEndedError("records of this process could not be applied") from error
+            raise active.TermEndedError("records of this process could not be applied") from error
 
     def _append(self, batch: Payload) -> None:
         expected = self._quorum.end_offset
         try:
             result = self._quorum.append_now(self.epoch, batch.data, batch.record_count)
         except CloseConnection as error:
-            raise TermEndedError(error.reason) from error
+            raise active.TermEndedError(error.reason) from error
         if result.error is ErrorCode.RECORD_LIST_TOO_LARGE:
-            raise RefusedWriteError(Failure(ErrorCode.POLICY_VIOLATION, "The change is too large for the log."))
+            raise active.RefusedWriteError(Failure(ErrorCode.POLICY_VIOLATION, "The change is too large for the log."))
         if result.error is not ErrorCode.NONE:
-            raise TermEndedError("this process does not lead the quorum any more")
+            raise active.TermEndedError("this process does not lead the quorum any more")
         assert result.base_offset == expected, "nothing else is appended within a step"
         self.end_offset = expected + batch.record_count

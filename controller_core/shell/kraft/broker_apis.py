@@ -12,18 +12,15 @@ from controller_core.metadata.controller_registration import register_controller
 from controller_core.model import Endpoint, TopicPartition, events, quorum_events
 from controller_core.model.broker import FeatureRange
 from controller_core.model.quorum_events import AssignReplicasToDirs
+from controller_core.quorum_mode import heartbeats, registration
 from controller_core.quorum_mode.directories import Assigned
-from controller_core.quorum_mode.heartbeats import HeartbeatAnswer
-from controller_core.quorum_mode.registration import Registered, Unregistered
-from controller_core.shell.admin import broker_requests, handlers
-from controller_core.shell.admin.responses import error_fields
+from controller_core.shell.admin import broker_requests, handlers, responses
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.kraft.controller import KRaftController
 from kafka_metadata.records import SECURITY_PROTOCOL_IDS, EndPoint, RegisterControllerRecord, SupportedFeature
 from kafka_node.context import RequestContext
-from kafka_wire import ApiKey, Body, ErrorCode, Failure
+from kafka_wire import ApiKey, Body, ErrorCode, Failure, schema
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.schema import Versions
 
 _PROTOCOLS = {number: name for name, number in SECURITY_PROTOCOL_IDS.items()}
 
@@ -33,7 +30,7 @@ async def register_broker(controller: KRaftController, context: RequestContext, 
     event = registration_event(body)
     if isinstance(event, Failure):
         return error_only(context, body, event)
-    answer: Failure | Registered = await controller.submit(event)
+    answer: Failure | registration.Registered = await controller.submit(event)
     if isinstance(answer, Failure):
         return error_only(context, body, answer)
     return {"error_code": ErrorCode.NONE, "broker_epoch": answer.broker_epoch}
@@ -75,7 +72,7 @@ async def heartbeat(controller: KRaftController, context: RequestContext, body: 
         controller.sessions.hear(broker, epoch, controller.now_ms)
         controller.heartbeat_connections.heard(context.connection, broker, epoch)
     cordoned = body["cordoned_log_dirs"]
-    answer: Failure | HeartbeatAnswer = await controller.submit(
+    answer: Failure | heartbeats.HeartbeatAnswer = await controller.submit(
         quorum_events.Heartbeat(
             broker,
             epoch,
@@ -98,8 +95,8 @@ async def heartbeat(controller: KRaftController, context: RequestContext, body: 
 
 async def unregister_broker(controller: KRaftController, _context: RequestContext, body: Body) -> Body:
     """End the registration of a broker that does not come back."""
-    answer: Failure | Unregistered = await controller.submit(events.UnregisterBroker(body["broker_id"]))
-    return error_fields(answer if isinstance(answer, Failure) else None)
+    answer: Failure | registration.Unregistered = await controller.submit(events.UnregisterBroker(body["broker_id"]))
+    return responses.error_fields(answer if isinstance(answer, Failure) else None)
 
 
 def error_only(_context: RequestContext, _body: Body, failure: Failure) -> Body:
@@ -152,7 +149,7 @@ async def controller_registration(controller: KRaftController, _context: Request
     """Register a controller."""
     record = controller_record(body)
     failure: Failure | None = await controller.write(partial(register_controller, record=record))
-    return error_fields(failure)
+    return responses.error_fields(failure)
 
 
 def controller_record(body: Body) -> RegisterControllerRecord:
@@ -174,17 +171,17 @@ def controller_record(body: Body) -> RegisterControllerRecord:
 
 def refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:
     """Answer with a top-level error."""
-    return error_fields(failure)
+    return responses.error_fields(failure)
 
 
-SERVED: dict[ApiKey, Versions] = {
-    ApiKey.ALTER_PARTITION: Versions(2, 3),
-    ApiKey.UNREGISTER_BROKER: Versions(0, 0),
-    ApiKey.ALLOCATE_PRODUCER_IDS: Versions(0, 0),
-    ApiKey.BROKER_REGISTRATION: Versions(0, 4),
-    ApiKey.BROKER_HEARTBEAT: Versions(0, 2),
-    ApiKey.CONTROLLER_REGISTRATION: Versions(0, 0),
-    ApiKey.ASSIGN_REPLICAS_TO_DIRS: Versions(0, 0),
+SERVED: dict[ApiKey, schema.Versions] = {
+    ApiKey.ALTER_PARTITION: schema.Versions(2, 3),
+    ApiKey.UNREGISTER_BROKER: schema.Versions(0, 0),
+    ApiKey.ALLOCATE_PRODUCER_IDS: schema.Versions(0, 0),
+    ApiKey.BROKER_REGISTRATION: schema.Versions(0, 4),
+    ApiKey.BROKER_HEARTBEAT: schema.Versions(0, 2),
+    ApiKey.CONTROLLER_REGISTRATION: schema.Versions(0, 0),
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: schema.Versions(0, 0),
 }
 """Versions of Kafka 4.3's controllers."""
 

@@ -8,8 +8,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from controller_core.metadata.record_decision import RecordDecision
-from controller_core.model import Cluster, Endpoint, events
-from controller_core.model.mode_rules import kraft_rules
+from controller_core.model import Cluster, Endpoint, events, mode_rules
 from controller_core.model.quorum_events import HeartbeatConnectionEnded
 from controller_core.model.settings import BrokerDefault
 from controller_core.quorum_mode.sessions import Sessions
@@ -19,10 +18,9 @@ from controller_core.shell.kraft.follower import LogFollower
 from controller_core.shell.kraft.heartbeat_connections import HeartbeatConnections
 from controller_core.shell.kraft.metrics import KRaftMetrics
 from controller_core.shell.quorum.settings import ControllerSettings
-from kafka_metadata.failures import MetadataError
+from kafka_metadata import failures, records
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_log import MetadataLog
-from kafka_metadata.records import MetadataRecord
 from kafka_wire import ErrorCode
 
 log = logging.getLogger(__name__)
@@ -39,7 +37,7 @@ class Identity:
     cluster_id: str
     endpoints: Callable[[], tuple[Endpoint, ...]]
     """Returns the advertised endpoints, one for each listener; its ports are known once the listeners are bound."""
-    bootstrap: tuple[MetadataRecord, ...]
+    bootstrap: tuple[records.MetadataRecord, ...]
     """First records of a new cluster (bootstrap.checkpoint)."""
 
 
@@ -215,7 +213,7 @@ class KRaftController:
         except TermEndedError as error:
             log.info("Active term did not begin", extra={"controller_epoch": epoch, "reason": str(error)})
             return
-        except MetadataError as error:
+        except failures.MetadataError as error:
             self._quorum.fail(error)
             return
         log.info("Active term began", extra={"controller_epoch": epoch, "brokers": sorted(self.cluster.brokers)})
@@ -245,7 +243,7 @@ class KRaftController:
             act(size_bytes)
 
     def _make_cluster(self) -> Cluster:
-        cluster = Cluster(self.identity.node_id, 0, kraft_rules({}))
+        cluster = Cluster(self.identity.node_id, 0, mode_rules.kraft_rules({}))
         cluster.cluster_id = self.cluster_id
         cluster.restarts = self._settings.restarts
         cluster.step_rows = self._settings.step_rows

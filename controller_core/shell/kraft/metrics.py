@@ -15,18 +15,9 @@ from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
 
-from controller_core.model import Broker, Cluster, changes
-from controller_core.model.columns import any_of
+from controller_core.model import Broker, Cluster, changes, columns
 from controller_core.quorum_mode.sessions import Sessions
-from controller_core.shell.metrics import (
-    EVENT_SECONDS,
-    EVENTS_PREFIX,
-    PREFIX,
-    STATS_PREFIX,
-    PartitionGauges,
-    elected,
-    unclean_elections,
-)
+from controller_core.shell import metrics
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.metadata_log import MetadataLog
 from kafka_metadata.metadata_versions import KRAFT_VERSION
@@ -96,10 +87,10 @@ class KRaftMetrics:
         self.loader = LoaderMetrics(registry)
 
         def gauge(name: str, documentation: str, *labels: str) -> Gauge:
-            return Gauge(f"{PREFIX}_{name}", documentation, labels, registry=registry)
+            return Gauge(f"{metrics.PREFIX}_{name}", documentation, labels, registry=registry)
 
         self._active = gauge("activecontrollercount", "1 while this process is the active controller.")
-        self._partitions = PartitionGauges(registry)
+        self._partitions = metrics.PartitionGauges(registry)
         self._active_brokers = gauge("activebrokercount", "Registered brokers that are not fenced.")
         self._fenced_brokers = gauge("fencedbrokercount", "Registered brokers that are fenced.")
         self._leaving_brokers = gauge("controlledshutdownbrokercount", "Brokers in controlled shutdown.")
@@ -117,13 +108,17 @@ class KRaftMetrics:
         self._applied = gauge("lastappliedrecordoffset", "Offset of the last record that this process has applied.")
         self._applied_at = gauge("lastappliedrecordtimestamp", "Timestamp of that record.")
         self._lag = gauge("lastappliedrecordlagms", "Milliseconds since that timestamp; 0 on the active controller.")
-        self._terms = Counter(f"{PREFIX}_newactivecontrollers", "Active terms seen by this process.", registry=registry)
-        self._timed_out = Counter(
-            f"{PREFIX}_timedoutbrokerheartbeats", "Brokers fenced because their sessions ended.", registry=registry
+        self._terms = Counter(
+            f"{metrics.PREFIX}_newactivecontrollers", "Active terms seen by this process.", registry=registry
         )
-        self._unclean = unclean_elections(registry)
+        self._timed_out = Counter(
+            f"{metrics.PREFIX}_timedoutbrokerheartbeats",
+            "Brokers fenced because their sessions ended.",
+            registry=registry,
+        )
+        self._unclean = metrics.unclean_elections(registry)
         self._processing_ms = Summary(
-            f"{EVENTS_PREFIX}_eventqueueprocessingtimems",
+            f"{metrics.EVENTS_PREFIX}_eventqueueprocessingtimems",
             "Milliseconds of a decision and its records.",
             registry=registry,
         )
@@ -131,11 +126,11 @@ class KRaftMetrics:
             "steward_controller_event_seconds",
             "From the start of an event's decision to the append of its records.",
             ["event"],
-            buckets=EVENT_SECONDS,
+            buckets=metrics.EVENT_SECONDS,
             registry=registry,
         )
         self._elected_from_elr = Counter(
-            f"{STATS_PREFIX}_electionfromeligibleleaderreplicas",
+            f"{metrics.STATS_PREFIX}_electionfromeligibleleaderreplicas",
             "Leaders elected from the eligible leader replicas (KIP-966).",
             registry=registry,
         )
@@ -156,8 +151,8 @@ class KRaftMetrics:
         if not isinstance(change, changes.PartitionStates) or change.unclean is None:
             return
         self._unclean.inc(int(change.unclean.sum()))
-        eligible = any_of(cluster.columns.elr_in(change.rows) == change.leader[:, None])
-        self._elected_from_elr.inc(int((elected(cluster, change) & eligible).sum()))
+        eligible = columns.any_of(cluster.columns.elr_in(change.rows) == change.leader[:, None])
+        self._elected_from_elr.inc(int((metrics.elected(cluster, change) & eligible).sum()))
 
     def timed_out(self) -> None:
         """Count a broker whose session has ended."""

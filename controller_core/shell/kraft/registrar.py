@@ -13,12 +13,10 @@ from uuid import UUID, uuid4
 from controller_core.metadata.controller_registration import register_controller
 from controller_core.quorum.voters import endpoint_of
 from controller_core.shell.active import OverloadedError, TermEndedError
-from controller_core.shell.kraft.broker_apis import controller_record
+from controller_core.shell.kraft import broker_apis, features
 from controller_core.shell.kraft.controller import KRaftController
-from controller_core.shell.kraft.features import SUPPORTED
 from controller_core.shell.quorum.driver import Driver
-from kafka_metadata.metadata_versions import CONTROLLERS_SINCE
-from kafka_metadata.records import SECURITY_PROTOCOL_IDS
+from kafka_metadata import metadata_versions, records
 from kafka_wire import ApiKey, ErrorCode
 from kafka_wire.codec import CodecError
 from kafka_wire.net.failures import ConnectionFailed, UnsupportedVersion
@@ -49,7 +47,7 @@ class Registrar:
             image = self._controller.committed_image
             known = image.controllers.get(self._controller.identity.node_id)
             is_known = known is not None and known.incarnation_id == self.incarnation_id
-            if (image.metadata_version or 0) >= CONTROLLERS_SINCE and not is_known:
+            if (image.metadata_version or 0) >= metadata_versions.CONTROLLERS_SINCE and not is_known:
                 await self._register()
             await asyncio.sleep(CHECK_S)
 
@@ -62,7 +60,7 @@ class Registrar:
             log.info("Controller is not registered yet; trying again", extra={"error": error})
 
     async def _register_here(self) -> str | None:
-        record = controller_record(self._body())
+        record = broker_apis.controller_record(self._body())
         failure = await self._controller.write(partial(register_controller, record=record))
         return None if failure is None else str(failure.message)
 
@@ -88,12 +86,12 @@ class Registrar:
                     "name": endpoint.listener,
                     "host": endpoint.host,
                     "port": endpoint.port,
-                    "security_protocol": SECURITY_PROTOCOL_IDS[endpoint.security_protocol],
+                    "security_protocol": records.SECURITY_PROTOCOL_IDS[endpoint.security_protocol],
                 }
                 for endpoint in self._controller.advertised()
             ],
             "features": [
                 {"name": name, "min_supported_version": lowest, "max_supported_version": highest}
-                for name, (lowest, highest) in SUPPORTED.items()
+                for name, (lowest, highest) in features.SUPPORTED.items()
             ],
         }

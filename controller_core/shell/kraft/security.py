@@ -31,8 +31,7 @@ from kafka_metadata.security_records import scram_credential
 from kafka_node.authorization.acls import Acls
 from kafka_node.authorization.guard import EVERYTHING, Ask, Guard
 from kafka_node.context import RequestContext
-from kafka_wire.sasl.scram_decoy import CredentialShape, shape_of
-from kafka_wire.sasl.scram_keys import SCRAM_MECHANISMS, ScramCredential
+from kafka_wire.sasl import scram_decoy, scram_keys
 
 
 class CommittedImage(Protocol):
@@ -76,24 +75,24 @@ class ImageScramUsers:
 
     def __init__(self, controller: CommittedImage) -> None:
         self._controller = controller
-        self._counted: tuple[object, dict[str, Counter[CredentialShape]]] = (None, {})
+        self._counted: tuple[object, dict[str, Counter[scram_decoy.CredentialShape]]] = (None, {})
         """The credentials that were counted last, and their shapes by mechanism."""
 
-    async def credential(self, mechanism: str, user: str) -> ScramCredential | None:
+    async def credential(self, mechanism: str, user: str) -> scram_keys.ScramCredential | None:
         """Return a user's credential; None: there is none."""
-        key = (SCRAM_MECHANISMS[mechanism].type_id, user)
+        key = (scram_keys.SCRAM_MECHANISMS[mechanism].type_id, user)
         record = self._controller.committed_image.scram_credentials.get(key)
         return None if record is None else scram_credential(record)
 
-    async def shapes(self, mechanism: str) -> Mapping[CredentialShape, int]:
+    async def shapes(self, mechanism: str) -> Mapping[scram_decoy.CredentialShape, int]:
         """Count the users' credentials by shape."""
         current = self._controller.committed_image.scram_credentials
         if self._counted[0] is not current:
-            names = {mechanism.type_id: mechanism.name for mechanism in SCRAM_MECHANISMS.values()}
-            shapes: dict[str, Counter[CredentialShape]] = {name: Counter() for name in names.values()}
+            names = {mechanism.type_id: mechanism.name for mechanism in scram_keys.SCRAM_MECHANISMS.values()}
+            shapes: dict[str, Counter[scram_decoy.CredentialShape]] = {name: Counter() for name in names.values()}
             for (type_id, _), record in current.items():
                 if type_id in names:
-                    shapes[names[type_id]][shape_of(scram_credential(record))] += 1
+                    shapes[names[type_id]][scram_decoy.shape_of(scram_credential(record))] += 1
             self._counted = (current, shapes)
         return self._counted[1].get(mechanism, {})
 

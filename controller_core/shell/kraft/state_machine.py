@@ -17,9 +17,8 @@ from controller_core.shell.kraft.registrar import Registrar
 from controller_core.shell.kraft.security import Security
 from controller_core.shell.kraft.snapshots import Snapshots
 from controller_core.shell.kraft.upkeep import Upkeep
-from controller_core.shell.quorum.directories import StartError
+from controller_core.shell.quorum import directories, state_machine
 from controller_core.shell.quorum.settings import QuorumSettings
-from controller_core.shell.quorum.state_machine import Place
 from kafka_log.format.names import BOOTSTRAP_CHECKPOINT
 from kafka_metadata.failures import MetadataError
 from kafka_metadata.image import ConfigResource
@@ -27,16 +26,15 @@ from kafka_metadata.record_codec import decode_record
 from kafka_metadata.records import MetadataRecord, ResourceType
 from kafka_node.describe_configs import CLUSTER_DEFAULT
 from kafka_node.versions import BrokerVersions
-from kafka_wire import ApiKey
+from kafka_wire import ApiKey, schema
 from kafka_wire.failures import WireError
 from kafka_wire.records import decode_batches
-from kafka_wire.schema import Versions
 
 
 class KRaftStateMachine:
     """Implements `shell.quorum.state_machine.StateMachine`."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: state_machine.Place) -> None:
         """Make the controller of a process. Raises StartError for a bootstrap.checkpoint that cannot be read."""
         self._driver = place.driver
         identity = Identity(
@@ -69,7 +67,7 @@ class KRaftStateMachine:
             **self.security.handlers,
             **topic_handlers(self.controller, self.guard, SystemRandom(), place.settings.values),
         }
-        self.served: Mapping[ApiKey, Versions] = {**SERVED, **SECURITY_SERVED, **TOPICS_SERVED}
+        self.served: Mapping[ApiKey, schema.Versions] = {**SERVED, **SECURITY_SERVED, **TOPICS_SERVED}
 
     def is_active(self) -> bool:
         """Whether this process is the active controller."""
@@ -126,4 +124,4 @@ def read_bootstrap(settings: QuorumSettings) -> tuple[MetadataRecord, ...]:
     except FileNotFoundError:
         return ()
     except (OSError, MetadataError, WireError) as error:
-        raise StartError(f"{path} cannot be read: {error} Format the directory again.") from error
+        raise directories.StartError(f"{path} cannot be read: {error} Format the directory again.") from error

@@ -2,37 +2,33 @@
 
 from functools import partial
 
-from controller_core.quorum.ready import AppendResult, UpgradeResult
-from controller_core.quorum.rules import ALL_VERSIONS
-from controller_core.quorum.voters import NO_NODE, endpoint_of
+from controller_core.quorum import ready, rules, voters
 from controller_core.shell.front.handler import RequestHandler
+from controller_core.shell.quorum import wire_requests, wire_responses
 from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.update_features import update_features
-from controller_core.shell.quorum.wire_requests import LogTopic, WrongTopicError, decode_request
-from controller_core.shell.quorum.wire_responses import encode_response, wrong_topic_body
 from kafka_metadata.metadata_versions import KRAFT_VERSION
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations
 from kafka_node.context import RequestContext
 from kafka_node.versions import BrokerVersions
-from kafka_wire import ApiKey, Body, ErrorCode, codec
+from kafka_wire import ApiKey, Body, ErrorCode, codec, schema
 from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.net.failures import CloseConnection
-from kafka_wire.schema import Versions
 
-SERVED: dict[ApiKey, Versions] = {
-    ApiKey.API_VERSIONS: Versions(0, 4),
-    ApiKey.VOTE: Versions(0, 2),
-    ApiKey.BEGIN_QUORUM_EPOCH: Versions(0, 1),
-    ApiKey.END_QUORUM_EPOCH: Versions(0, 1),
-    ApiKey.FETCH: Versions(4, 18),
-    ApiKey.FETCH_SNAPSHOT: Versions(0, 1),
-    ApiKey.DESCRIBE_QUORUM: Versions(0, 2),
-    ApiKey.DESCRIBE_CLUSTER: Versions(0, 2),
-    ApiKey.UPDATE_FEATURES: Versions(0, 2),
-    ApiKey.ADD_RAFT_VOTER: Versions(0, 1),
-    ApiKey.REMOVE_RAFT_VOTER: Versions(0, 0),
-    ApiKey.UPDATE_RAFT_VOTER: Versions(0, 0),
+SERVED: dict[ApiKey, schema.Versions] = {
+    ApiKey.API_VERSIONS: schema.Versions(0, 4),
+    ApiKey.VOTE: schema.Versions(0, 2),
+    ApiKey.BEGIN_QUORUM_EPOCH: schema.Versions(0, 1),
+    ApiKey.END_QUORUM_EPOCH: schema.Versions(0, 1),
+    ApiKey.FETCH: schema.Versions(4, 18),
+    ApiKey.FETCH_SNAPSHOT: schema.Versions(0, 1),
+    ApiKey.DESCRIBE_QUORUM: schema.Versions(0, 2),
+    ApiKey.DESCRIBE_CLUSTER: schema.Versions(0, 2),
+    ApiKey.UPDATE_FEATURES: schema.Versions(0, 2),
+    ApiKey.ADD_RAFT_VOTER: schema.Versions(0, 1),
+    ApiKey.REMOVE_RAFT_VOTER: schema.Versions(0, 0),
+    ApiKey.UPDATE_RAFT_VOTER: schema.Versions(0, 0),
 }
 """Versions of Kafka 4.3's controllers. Fetch below version 13 is answered with INVALID_REQUEST, as by Kafka (`fetch_partition`)."""
 
@@ -48,7 +44,7 @@ _NOT_REQUESTED = -(2**31)
 """Value of cluster_authorized_operations in a response that was not asked for them."""
 
 
-def handlers(driver: Driver, topic: LogTopic, cluster_id: str) -> dict[ApiKey, RequestHandler]:
+def handlers(driver: Driver, topic: wire_requests.LogTopic, cluster_id: str) -> dict[ApiKey, RequestHandler]:
     """Return the handlers of all served APIs but ApiVersions, which the front answers."""
     found: dict[ApiKey, RequestHandler] = {key: partial(_answer, driver, topic, key) for key in _TO_THE_NODE}
     return {
@@ -61,25 +57,25 @@ def handlers(driver: Driver, topic: LogTopic, cluster_id: str) -> dict[ApiKey, R
 def features(driver: Driver) -> BrokerVersions:
     """Return what ApiVersions lists: the levels of kraft.version, and the one in effect once it is above 0 (FinalizedFeatures of Kafka)."""
     level = driver.kraft_version
-    supported = {KRAFT_VERSION: (ALL_VERSIONS.minimum, ALL_VERSIONS.maximum)}
+    supported = {KRAFT_VERSION: (rules.ALL_VERSIONS.minimum, rules.ALL_VERSIONS.maximum)}
     return BrokerVersions({}, supported, finalized_features={KRAFT_VERSION: (level, level)} if level else {})
 
 
 async def _answer(
-    driver: Driver, topic: LogTopic, key: ApiKey, context: RequestContext, body: Body
+    driver: Driver, topic: wire_requests.LogTopic, key: ApiKey, context: RequestContext, body: Body
 ) -> Body | EncodedBody:
     version = context.api_version
     try:
-        request = decode_request(key, version, body, topic)
-    except WrongTopicError:
-        return wrong_topic_body(key, body)
+        request = wire_requests.decode_request(key, version, body, topic)
+    except wire_requests.WrongTopicError:
+        return wire_responses.wrong_topic_body(key, body)
     answer = await driver.ask(context.listener, request)
     response, encoded = answer.body, answer.encoded
-    assert not isinstance(response, AppendResult | UpgradeResult), response
+    assert not isinstance(response, ready.AppendResult | ready.UpgradeResult), response
     if encoded is None:
-        return encode_response(response, topic, version, answer.data)
+        return wire_responses.encode_response(response, topic, version, answer.data)
     if version not in encoded:
-        response_body = encode_response(response, topic, version, answer.data)
+        response_body = wire_responses.encode_response(response, topic, version, answer.data)
         encoded[version] = EncodedBody((codec.encode(f"{key.message}Response", version, response_body),))
     return encoded[version]
 
@@ -93,14 +89,14 @@ async def _describe_cluster(driver: Driver, cluster_id: str, context: RequestCon
         return error
     listed = []
     for voter in node.voters.voters:
-        endpoint = endpoint_of(voter.endpoints, context.listener)
+        endpoint = voters.endpoint_of(voter.endpoints, context.listener)
         if endpoint is not None:
             listed.append({"broker_id": voter.key.id, "host": endpoint.host, "port": endpoint.port})
     are_requested = body["include_cluster_authorized_operations"]
     return {
         "endpoint_type": CONTROLLERS,
         "cluster_id": cluster_id,
-        "controller_id": NO_NODE if node.leader_id is None else node.leader_id,
+        "controller_id": voters.NO_NODE if node.leader_id is None else node.leader_id,
         "brokers": listed,
         "cluster_authorized_operations": authorized_operations(ResourceType.CLUSTER)
         if are_requested

@@ -12,20 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from controller_core.quorum.batches import Position
-from controller_core.quorum.inputs import (
-    Append,
-    Flushed,
-    Input,
-    LogCleaned,
-    Request,
-    Shutdown,
-    SnapshotCreated,
-    SnapshotInstalled,
-    SnapshotRejected,
-    UpgradeKRaftVersion,
-)
-from controller_core.quorum.messages import FetchResponse, FetchSnapshotResponse, ReadRange, RequestBody, ResponseBody
+from controller_core.quorum import batches, inputs, messages, retention, rules, states
 from controller_core.quorum.node import Node
 from controller_core.quorum.ready import (
     AppendResult,
@@ -40,10 +27,7 @@ from controller_core.quorum.ready import (
     UpgradeResult,
     Violation,
 )
-from controller_core.quorum.retention import CLEANING_INTERVAL_MS
-from controller_core.quorum.rules import Settings
 from controller_core.quorum.start import start
-from controller_core.quorum.states import NEVER, Leader
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voters import VoterSet
 from controller_core.shell.pace import exchanges_run
@@ -69,7 +53,7 @@ DISK_THREADS = 2
 class Answer:
     """A node's reply, with the records or the bytes of a snapshot that it names."""
 
-    body: ResponseBody | AppendResult | UpgradeResult
+    body: messages.ResponseBody | AppendResult | UpgradeResult
     data: bytes = b""
     encoded: dict[int, EncodedBody] | None = None
     """Of an answer to several requests, the body as it was encoded for the first of them, by version of the API.
@@ -98,7 +82,7 @@ class Driver:
         clock: Callable[[], int] | None = None,
         *,
         append_linger_ms: int = 0,
-        cleaning_interval_ms: int = CLEANING_INTERVAL_MS,
+        cleaning_interval_ms: int = retention.CLEANING_INTERVAL_MS,
     ) -> None:
         self.failure: Exception | None = None
         self.ended = asyncio.Event()
@@ -110,7 +94,7 @@ class Driver:
         self._clock = clock or Clock()
         self._node: Node | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_due_ms = NEVER
+        self._timer_due_ms = states.NEVER
         self._append_linger_ms = append_linger_ms
         self._accumulator: AppendAccumulator | None = None
         self._cleaning_interval_s = cleaning_interval_ms / 1000
@@ -154,9 +138,16 @@ class Driver:
     def leads_in(self, epoch: int) -> bool:
         """Whether the node runs, and leads in an epoch."""
         node = self._node
-        return node is not None and not self.ended.is_set() and isinstance(node.state, Leader) and node.epoch == epoch
+        return (
+            node is not None
+            and not self.ended.is_set()
+            and isinstance(node.state, states.Leader)
+            and node.epoch == epoch
+        )
 
-    def start(self, settings: Settings, static_voters: VoterSet, seed: int, send: Callable[[Outgoing], None]) -> None:
+    def start(
+        self, settings: rules.Settings, static_voters: VoterSet, seed: int, send: Callable[[Outgoing], None]
+    ) -> None:
         """Start the node from what is on disk. Raises LogError and CorruptBatch for files that cannot be read.
 
         `send` sends a request and later calls `handle` with its response. It returns at once.
@@ -172,15 +163,15 @@ class Driver:
         self._attempt(lambda: start(settings, stored, log_view, history, seed, self._clock()))
         self._clean_later()
 
-    def handle(self, message: Input) -> None:
+    def handle(self, message: inputs.Input) -> None:
         """Give the node a message. It is ignored before `start`, and once the node has ended."""
         node = self._node
         if node is not None and not self.ended.is_set():
             self._attempt(lambda: step(node, message, self._clock()))
 
-    async def ask(self, listener: str, body: RequestBody) -> Answer:
+    async def ask(self, listener: str, body: messages.RequestBody) -> Answer:
         """Return the answer to a request of another node or of a tool. Raises CloseConnection when the node has ended."""
-        return await self._answered(lambda request_id: Request(request_id, listener, body))
+        return await self._answered(lambda request_id: inputs.Request(request_id, listener, body))
 
     async def append(self, epoch: int, values: list[bytes]) -> AppendResult:
         """Append records in one batch, if the node leads in this epoch; the result has the offset of the first.
@@ -205,7 +196,7 @@ class Driver:
         request_id = self._last_request_id
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = future
-        self.handle(Append(request_id, epoch, payload, record_count))
+        self.handle(inputs.Append(request_id, epoch, payload, record_count))
         del self._waiting[request_id]
         answer = (
             future.result()
@@ -215,14 +206,14 @@ class Driver:
 
     async def _append_batch(self, epoch: int, values: list[bytes]) -> AppendResult:
         payload = data_payload(values, self._clock())
-        answer = await self._answered(lambda request_id: Append(request_id, epoch, payload, len(values)))
+        answer = await self._answered(lambda request_id: inputs.Append(request_id, epoch, payload, len(values)))
         assert isinstance(answer.body, AppendResult), answer
         return answer.body
 
     async def upgrade_kraft_version(self, epoch: int, level: int, *, validate_only: bool) -> UpgradeResult:
         """Raise kraft.version if the node leads in this epoch. Raises CloseConnection when the node has ended."""
         answer = await self._answered(
-            lambda request_id: UpgradeKRaftVersion(request_id, epoch, level, validate_only=validate_only)
+            lambda request_id: inputs.UpgradeKRaftVersion(request_id, epoch, level, validate_only=validate_only)
         )
         assert isinstance(answer.body, UpgradeResult), answer
         return answer.body
@@ -230,13 +221,15 @@ class Driver:
     async def committed(self, offset: int) -> bool:
         """Wait until a record of this leader is committed; False when the node no longer leads, so that it may be lost."""
         node = self._node
-        if node is None or self.ended.is_set() or not isinstance(node.state, Leader):
+        if node is None or self.ended.is_set() or not isinstance(node.state, states.Leader):
             return False
         if (node.high_watermark or 0) > offset:
             return True
         return await self._commit_waits.add(offset)
 
-    async def write_snapshot(self, end: Position, values: Iterable[bytes], last_timestamp_ms: int) -> int | None:
+    async def write_snapshot(
+        self, end: batches.Position, values: Iterable[bytes], last_timestamp_ms: int
+    ) -> int | None:
         """Write a snapshot of the committed records before an offset; `values` are those of its records. Return its size in bytes.
 
         Exchanges with other nodes run between two batches. Nothing happens if there is such a snapshot: None. Raises LogError, and what
@@ -254,12 +247,12 @@ class Driver:
             if self.ended.is_set():
                 return None
             self._storage.finish_snapshot(writer)
-        self.handle(SnapshotCreated(end, writer.size_bytes))
+        self.handle(inputs.SnapshotCreated(end, writer.size_bytes))
         return writer.size_bytes
 
     async def shut_down(self, timeout_ms: int) -> None:
         """Hand over where the node leads, and wait until it has ended, at most for the timeout."""
-        self.handle(Shutdown(timeout_ms))
+        self.handle(inputs.Shutdown(timeout_ms))
         if self._node is not None:
             await self.ended.wait()
 
@@ -271,7 +264,7 @@ class Driver:
         self._disk.shutdown()
         self._storage.close()
 
-    async def _answered(self, make: Callable[[int], Input]) -> Answer:
+    async def _answered(self, make: Callable[[int], inputs.Input]) -> Answer:
         if self._node is None or self.ended.is_set():
             raise CloseConnection("the node of the quorum does not run")
         self._last_request_id += 1
@@ -353,9 +346,11 @@ class Driver:
 
     def _data_of(self, reply: Reply) -> bytes:
         match reply.body:
-            case FetchResponse(read=ReadRange() as wanted):
+            case messages.FetchResponse(read=messages.ReadRange() as wanted):
                 return self._storage.read(wanted)
-            case FetchSnapshotResponse(snapshot=snapshot, position=position, read_bytes=size) if snapshot is not None:
+            case messages.FetchSnapshotResponse(snapshot=snapshot, position=position, read_bytes=size) if (
+                snapshot is not None
+            ):
                 return self._storage.read_snapshot(snapshot, position, size)
             case _:
                 return b""
@@ -376,7 +371,7 @@ class Driver:
 
     def _wait_until(self, due_ms: int) -> None:
         """Have a tick at a time. An earlier one that is set stays: it finds nothing to do, and sets the next."""
-        if due_ms == NEVER or self.ended.is_set() or (self._timer is not None and self._timer_due_ms <= due_ms):
+        if due_ms == states.NEVER or self.ended.is_set() or (self._timer is not None and self._timer_due_ms <= due_ms):
             return
         if self._timer is not None:
             self._timer.cancel()
@@ -411,7 +406,7 @@ class Driver:
             except (LogError, OSError, CorruptBatch) as error:
                 log.error("Failed to delete old snapshots; retrying later", extra={"error": str(error)})
             if self._storage.start_offset > node.log.start_offset:
-                self.handle(LogCleaned(self._storage.start_offset))
+                self.handle(inputs.LogCleaned(self._storage.start_offset))
         self._clean_later()
 
     # Work of other threads
@@ -428,7 +423,7 @@ class Driver:
         except Exception as error:  # noqa: BLE001 - ends the node, whatever it is
             self.fail(error)
         else:
-            self.handle(Flushed(number))
+            self.handle(inputs.Flushed(number))
 
     async def _install(self, fetched: FetchedSnapshot) -> None:
         try:
@@ -437,11 +432,11 @@ class Driver:
         except (CorruptLogError, CorruptBatch) as error:
             log.warning("Rejected a fetched snapshot", extra={"path": str(fetched.writer.path), "error": str(error)})
             self._storage.drop_fetched()
-            self.handle(SnapshotRejected(fetched.id))
+            self.handle(inputs.SnapshotRejected(fetched.id))
         except Exception as error:  # noqa: BLE001 - ends the node, whatever it is
             self.fail(error)
         else:
-            self.handle(SnapshotInstalled(fetched.id, size_bytes, voters, level))
+            self.handle(inputs.SnapshotInstalled(fetched.id, size_bytes, voters, level))
 
     # The end
 

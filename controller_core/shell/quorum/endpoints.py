@@ -8,8 +8,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kafka_node.configs.config_rules import trim
-from kafka_node.configs.setting_rules import SettingError
+from kafka_node.configs import config_rules, setting_rules
 from kafka_node.security.endpoints import MAX_PORT, Address, parse_address
 from kafka_wire.uuids import decode_uuid, encode_uuid
 
@@ -35,9 +34,9 @@ def parse_voters(entries: Iterable[str]) -> dict[int, Address]:
     for entry in entries:
         number, at, address = entry.partition("@")
         if not at or "@" in address:
-            raise SettingError(f"{VOTERS}: {entry!r} is not ID@HOST:PORT")
+            raise setting_rules.SettingError(f"{VOTERS}: {entry!r} is not ID@HOST:PORT")
         if not re.fullmatch(r"[+-]?[0-9]+", number):
-            raise SettingError(f"{VOTERS}: the id {number!r} of {entry!r} is not a number")
+            raise setting_rules.SettingError(f"{VOTERS}: the id {number!r} of {entry!r} is not a number")
         voters[int(number)] = parse_address(address, setting=VOTERS)
     return voters
 
@@ -45,23 +44,23 @@ def parse_voters(entries: Iterable[str]) -> dict[int, Address]:
 def parse_initial_controllers(text: str) -> tuple[InitialController, ...]:
     """Return the controllers of ID@HOST:PORT:DIRECTORY_ID entries, separated by commas, by their ids. Raises SettingError."""
     voters: dict[int, InitialController] = {}
-    for entry in filter(None, trim(text).split(",")):
-        voter = _initial_controller(trim(entry))
+    for entry in filter(None, config_rules.trim(text).split(",")):
+        voter = _initial_controller(config_rules.trim(entry))
         if voter.node_id in voters:
-            raise SettingError(f"Node id {voter.node_id} was specified more than once.")
+            raise setting_rules.SettingError(f"Node id {voter.node_id} was specified more than once.")
         voters[voter.node_id] = voter
     if not voters:
-        raise SettingError("No voters given.")
+        raise setting_rules.SettingError("No voters given.")
     return tuple(voters[node_id] for node_id in sorted(voters))
 
 
 def _initial_controller(entry: str) -> InitialController:
     match = re.fullmatch(r"(\d{1,10})@(?:\[([^\]]*)\]|([^:\[]*)):(\d{1,5}):(.*)", entry, re.ASCII)
     if match is None:
-        raise SettingError(f"The initial controller {entry!r} is not ID@HOST:PORT:DIRECTORY_ID.")
+        raise setting_rules.SettingError(f"The initial controller {entry!r} is not ID@HOST:PORT:DIRECTORY_ID.")
     port = int(match[4])
     if port > MAX_PORT:
-        raise SettingError(f"Invalid port {port} in the initial controller {entry!r}.")
+        raise setting_rules.SettingError(f"Invalid port {port} in the initial controller {entry!r}.")
     return InitialController(
         int(match[1]), Address(match[2] if match[2] is not None else match[3], port), parse_uuid(match[5])
     )
@@ -72,4 +71,4 @@ def parse_uuid(text: str) -> uuid.UUID:
     try:
         return decode_uuid(text)
     except ValueError as error:
-        raise SettingError(f"{error}, as `steward random-uuid` prints it.") from None
+        raise setting_rules.SettingError(f"{error}, as `steward random-uuid` prints it.") from None

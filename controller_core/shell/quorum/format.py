@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from controller_core.shell.quorum.format_checkpoints import bootstrap_checkpoint, quorum_checkpoint
-from controller_core.shell.quorum.format_files import data_in, write_directory
+from controller_core.shell.quorum import format_checkpoints, format_files
 from controller_core.shell.quorum.format_plan import FormatError, FormatOptions, FormatPlan, plan_format
 from controller_core.shell.quorum.settings import QuorumSettings
 from kafka_log.errors import LogError, UnreadableFileError
@@ -85,7 +84,7 @@ def _check_empty(formatted: Collection[Path], empty: list[Path], *, ignore_forma
             f"Log directory {first} is already formatted. Use --ignore-formatted to ignore this directory and format the others."
         )
     for directory in empty:
-        name = data_in(directory)
+        name = format_files.data_in(directory)
         if name is not None:
             raise FormatError(
                 f"Log directory {directory} has no {META_PROPERTIES} but has data in {name}: restore {META_PROPERTIES}, or "
@@ -119,11 +118,13 @@ def _format(
     snapshot = None
     if has_metadata and plan.voters:
         kraft_version = plan.levels[KRAFT_VERSION]
-        snapshot = quorum_checkpoint(plan.voters, kraft_version=kraft_version, listener=plan.listener, now_ms=now_ms)
-    write_directory(
+        snapshot = format_checkpoints.quorum_checkpoint(
+            plan.voters, kraft_version=kraft_version, listener=plan.listener, now_ms=now_ms
+        )
+    format_files.write_directory(
         directory,
         MetaProperties(plan.cluster_id, plan.node_id, directory_id),
-        bootstrap_checkpoint(plan.records, now_ms=now_ms),
+        format_checkpoints.bootstrap_checkpoint(plan.records, now_ms=now_ms),
         snapshot,
     )
     kind = "data" if not has_metadata else "metadata" if snapshot is None else "dynamic metadata"

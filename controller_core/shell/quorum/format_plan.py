@@ -7,12 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from controller_core.rules.feature_levels import (
-    FeatureError,
-    new_cluster_levels,
-    parse_level,
-    parse_release,
-)
+from controller_core.rules import feature_levels
 from controller_core.shell.quorum.endpoints import (
     BOOTSTRAP_SERVERS,
     VOTERS,
@@ -21,8 +16,7 @@ from controller_core.shell.quorum.endpoints import (
 )
 from controller_core.shell.quorum.format_scram import ScramArgumentError, parse_scram
 from controller_core.shell.quorum.settings import QuorumSettings
-from kafka_metadata.metadata_versions import KRAFT_VERSION, METADATA_VERSION, SCRAM_SINCE, VERSION_NAMES
-from kafka_metadata.record_codec import record_frame
+from kafka_metadata import metadata_versions, record_codec
 from kafka_node.configs.setting_rules import SettingError
 from kafka_node.security.endpoints import Address
 
@@ -69,7 +63,7 @@ class FormatPlan:
     @property
     def metadata_version(self) -> str:
         """The name of the metadata version."""
-        return VERSION_NAMES[self.levels[METADATA_VERSION]]
+        return metadata_versions.VERSION_NAMES[self.levels[metadata_versions.METADATA_VERSION]]
 
     @property
     def own_directory_id(self) -> uuid.UUID | None:
@@ -95,12 +89,14 @@ def plan_format(
         levels = _levels(settings, options)
         voters = _voters(settings, options, draw_id)
         scram = [parse_scram(argument, draw_salt) for argument in options.scram]
-    except (FeatureError, ScramArgumentError, SettingError) as error:
+    except (feature_levels.FeatureError, ScramArgumentError, SettingError) as error:
         raise FormatError(str(error)) from error
-    if scram and levels[METADATA_VERSION] < SCRAM_SINCE:
-        raise FormatError(f"SCRAM is only supported in {METADATA_VERSION} {VERSION_NAMES[SCRAM_SINCE]} or later.")
-    records = [record_frame("FeatureLevelRecord", 0, body) for body in _feature_records(levels)]
-    records += [record_frame("UserScramCredentialRecord", 0, body) for body in scram]
+    if scram and levels[metadata_versions.METADATA_VERSION] < metadata_versions.SCRAM_SINCE:
+        raise FormatError(
+            f"SCRAM is only supported in {metadata_versions.METADATA_VERSION} {metadata_versions.VERSION_NAMES[metadata_versions.SCRAM_SINCE]} or later."
+        )
+    records = [record_codec.record_frame("FeatureLevelRecord", 0, body) for body in _feature_records(levels)]
+    records += [record_codec.record_frame("UserScramCredentialRecord", 0, body) for body in scram]
     return FormatPlan(
         options.cluster_id, settings.node_id, levels, tuple(records), voters, settings.controller_listener_names[0]
     )
@@ -110,9 +106,9 @@ def _levels(settings: QuorumSettings, options: FormatOptions) -> dict[str, int]:
     allows_unstable = settings.unstable_feature_versions_enable
     release = None
     if options.release_version is not None:
-        release = parse_release(options.release_version, allows_unstable=allows_unstable)
-    return new_cluster_levels(
-        dict(map(parse_level, options.features)),
+        release = feature_levels.parse_release(options.release_version, allows_unstable=allows_unstable)
+    return feature_levels.new_cluster_levels(
+        dict(map(feature_levels.parse_level, options.features)),
         release=release,
         has_static_voters=bool(settings.voters),
         allows_unstable=allows_unstable,
@@ -146,5 +142,9 @@ def _voters(
 
 def _feature_records(levels: Mapping[str, int]) -> list[dict[str, object]]:
     """Return the bodies of the records: metadata.version first, then the others by name; level 0 and kraft.version have none."""
-    others = sorted(name for name, level in levels.items() if level and name not in {METADATA_VERSION, KRAFT_VERSION})
-    return [{"name": name, "feature_level": levels[name]} for name in (METADATA_VERSION, *others)]
+    others = sorted(
+        name
+        for name, level in levels.items()
+        if level and name not in {metadata_versions.METADATA_VERSION, metadata_versions.KRAFT_VERSION}
+    )
+    return [{"name": name, "feature_level": levels[name]} for name in (metadata_versions.METADATA_VERSION, *others)]

@@ -23,11 +23,9 @@ from kafka_log.files.snapshots import (
     list_snapshots,
 )
 from kafka_log.files.text_files import read_topic_id, write_topic_id
+from kafka_log.format import control_records, names, roll
 from kafka_log.format.batches import appendable_bytes
-from kafka_log.format.control_records import last_contained_timestamp_ms
 from kafka_log.format.epochs import LeaderEpochs
-from kafka_log.format.names import SnapshotId, snapshot_name
-from kafka_log.format.roll import LogSettings
 from kafka_wire.records import HEADER_BYTES
 
 log = logging.getLogger(__name__)
@@ -45,7 +43,7 @@ class MetadataLog:
     def __init__(
         self,
         folder: Path,
-        settings: LogSettings | None = None,
+        settings: roll.LogSettings | None = None,
         *,
         retention: Retention | None = None,
         topic_id: uuid.UUID = METADATA_TOPIC_ID,
@@ -95,7 +93,7 @@ class MetadataLog:
         return self._log.epochs
 
     @property
-    def snapshots(self) -> tuple[SnapshotId, ...]:
+    def snapshots(self) -> tuple[names.SnapshotId, ...]:
         """All snapshots that are kept, the oldest first."""
         return tuple(self._snapshots)
 
@@ -107,7 +105,7 @@ class MetadataLog:
         return self._snapshots[-1].epoch if self._snapshots else 0
 
     @property
-    def latest_snapshot(self) -> SnapshotId | None:
+    def latest_snapshot(self) -> names.SnapshotId | None:
         """The newest snapshot."""
         return self._snapshots[-1] if self._snapshots else None
 
@@ -117,7 +115,7 @@ class MetadataLog:
         Where a follower may fetch, and where two logs diverge, is decided from it.
         """
         snapshots = (
-            Snapshot(Position(kept.offset, kept.epoch), (self.folder / snapshot_name(kept)).stat().st_size)
+            Snapshot(Position(kept.offset, kept.epoch), (self.folder / names.snapshot_name(kept)).stat().st_size)
             for kept in self._snapshots
         )
         return LogView(
@@ -185,14 +183,14 @@ class MetadataLog:
         self.restart_at(latest)
         return True
 
-    def restart_at(self, snapshot: SnapshotId) -> None:
+    def restart_at(self, snapshot: names.SnapshotId) -> None:
         """Empty the log, which then starts at the end of a snapshot that replaces it; older snapshots are deleted."""
         self._log.truncate_fully_and_start_at(snapshot.offset)
         self._forget_before(snapshot)
 
     # Snapshots
 
-    def create_snapshot(self, snapshot: SnapshotId, high_watermark: int) -> SnapshotWriter | None:
+    def create_snapshot(self, snapshot: names.SnapshotId, high_watermark: int) -> SnapshotWriter | None:
         """Begin a snapshot of the committed records before an offset; None if it exists or the log starts behind it.
 
         Raises LogError for an id above the high watermark, of another log, or in the middle of a batch.
@@ -211,7 +209,7 @@ class MetadataLog:
             )
         return self.fetch_snapshot(snapshot)
 
-    def fetch_snapshot(self, snapshot: SnapshotId) -> SnapshotWriter | None:
+    def fetch_snapshot(self, snapshot: names.SnapshotId) -> SnapshotWriter | None:
         """Begin a snapshot that a leader sends; None if it exists. `finish_snapshot` ends both kinds."""
         return None if snapshot in self._snapshots else SnapshotWriter(self.folder, snapshot)
 
@@ -220,7 +218,7 @@ class MetadataLog:
         writer.freeze()
         self._snapshots = sorted({*self._snapshots, writer.snapshot})
 
-    def open_snapshot(self, snapshot: SnapshotId) -> SnapshotReader | None:
+    def open_snapshot(self, snapshot: names.SnapshotId) -> SnapshotReader | None:
         """Open a snapshot for reading by position; None if there is none with this id, or its file was deleted."""
         if snapshot not in self._snapshots:
             return None
@@ -229,7 +227,7 @@ class MetadataLog:
         except FileNotFoundError:
             return None
 
-    def delete_before(self, snapshot: SnapshotId, high_watermark: int) -> bool:
+    def delete_before(self, snapshot: names.SnapshotId, high_watermark: int) -> bool:
         """Start the log at a snapshot's end, and delete older snapshots and segments. Return whether any was deleted."""
         latest = self.latest_snapshot
         if snapshot not in self._snapshots or latest is None:
@@ -252,27 +250,27 @@ class MetadataLog:
         """Write everything to the disk and close the log."""
         self._log.close()
 
-    def _clean_while(self, reason_of: Callable[[SnapshotId], str | None], high_watermark: int) -> bool:
+    def _clean_while(self, reason_of: Callable[[names.SnapshotId], str | None], high_watermark: int) -> bool:
         cleaned = False
         while len(self._snapshots) > 1 and (reason := reason_of(self._snapshots[0])) is not None:
             oldest, following = self._snapshots[:2]
             if not self.delete_before(following, high_watermark):
                 break
             cleaned = True
-            path = str(self.folder / snapshot_name(oldest))
+            path = str(self.folder / names.snapshot_name(oldest))
             log.info("Deleted a snapshot", extra={"path": path, "reason": reason, "log_start_offset": following.offset})
         return cleaned
 
-    def _size_reason(self, _: SnapshotId) -> str | None:
-        snapshot_bytes = sum((self.folder / snapshot_name(kept)).stat().st_size for kept in self._snapshots)
+    def _size_reason(self, _: names.SnapshotId) -> str | None:
+        snapshot_bytes = sum((self.folder / names.snapshot_name(kept)).stat().st_size for kept in self._snapshots)
         return self._retention.size_reason(self._log.size_bytes, snapshot_bytes)
 
-    def _age_reason(self, snapshot: SnapshotId) -> str | None:
+    def _age_reason(self, snapshot: names.SnapshotId) -> str | None:
         with SnapshotReader(self.folder, snapshot) as reader:
-            timestamp_ms = last_contained_timestamp_ms(reader.read(0, HEADER_BATCH_BYTES))
+            timestamp_ms = control_records.last_contained_timestamp_ms(reader.read(0, HEADER_BATCH_BYTES))
         return self._retention.age_reason(timestamp_ms, int(self._clock() * 1000))
 
-    def _forget_before(self, snapshot: SnapshotId) -> list[SnapshotId]:
+    def _forget_before(self, snapshot: names.SnapshotId) -> list[names.SnapshotId]:
         forgotten = [
             older for older in self._snapshots if (older.epoch, older.offset) < (snapshot.epoch, snapshot.offset)
         ]

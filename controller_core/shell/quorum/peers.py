@@ -8,12 +8,8 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field, replace
 
-from controller_core.quorum.inputs import Response
-from controller_core.quorum.messages import FailedResponse, RequestBody, ResponseBody
-from controller_core.quorum.ready import Outgoing
-from controller_core.quorum.rules import Destination
-from controller_core.shell.quorum.wire_requests import API_OF, LogTopic, encode_request
-from controller_core.shell.quorum.wire_responses import decode_response
+from controller_core.quorum import inputs, messages, ready, rules
+from controller_core.shell.quorum import wire_requests, wire_responses
 from kafka_wire import ApiKey, Body, ErrorCode, codec
 from kafka_wire.codec import CodecError
 from kafka_wire.net.client import Backoff, ConnectionFailed, Node, NodeSettings, UnsupportedVersion
@@ -47,7 +43,12 @@ class Peers:
     """Connections to other nodes. `respond` gives the node a response."""
 
     def __init__(
-        self, settings: NodeSettings, topic: LogTopic, respond: Callable[[Response], None], *, request_timeout_ms: int
+        self,
+        settings: NodeSettings,
+        topic: wire_requests.LogTopic,
+        respond: Callable[[inputs.Response], None],
+        *,
+        request_timeout_ms: int,
     ) -> None:
         self._settings = replace(settings, client_id=CLIENT_ID, backoff=BACKOFF)
         self._topic = topic
@@ -56,11 +57,11 @@ class Peers:
         self._peers: dict[Address, _Peer] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def send(self, outgoing: Outgoing) -> None:
+    def send(self, outgoing: ready.Outgoing) -> None:
         """Send a request, and give the node its response later."""
         self._run(self._exchange(outgoing))
 
-    def connect(self, destinations: Iterable[Destination]) -> None:
+    def connect(self, destinations: Iterable[rules.Destination]) -> None:
         """Open the connections to other nodes that have none, so that the first request of an election does not wait for it.
 
         An election takes two responses; name resolution, the handshakes of TCP and TLS, and the exchange of versions take longer.
@@ -94,31 +95,33 @@ class Peers:
         finally:
             peer.is_connecting = False
 
-    async def _exchange(self, outgoing: Outgoing) -> None:
+    async def _exchange(self, outgoing: ready.Outgoing) -> None:
         destination = outgoing.destination
         peer = self._peer((destination.host, destination.port))
         try:
             response = await self._call(peer, outgoing.body)
         except (UnsupportedVersion, CodecError) as error:
             self._log_failure(peer, outgoing, str(error))
-            response = FailedResponse(ErrorCode.UNSUPPORTED_VERSION)
+            response = messages.FailedResponse(ErrorCode.UNSUPPORTED_VERSION)
         except (ConnectionFailed, TimeoutError) as error:
             self._log_failure(peer, outgoing, str(error) or "no response in time")
-            response = FailedResponse(ErrorCode.NETWORK_EXCEPTION)
+            response = messages.FailedResponse(ErrorCode.NETWORK_EXCEPTION)
         else:
             if not peer.is_reachable:
                 peer.is_reachable = True
                 log.info("Reached a node of the quorum again", extra=_where(outgoing))
-        self._respond(Response(destination.id, outgoing.correlation_id, response))
+        self._respond(inputs.Response(destination.id, outgoing.correlation_id, response))
 
-    async def _call(self, peer: _Peer, request: RequestBody) -> ResponseBody:
-        key = API_OF[type(request)]
+    async def _call(self, peer: _Peer, request: messages.RequestBody) -> messages.ResponseBody:
+        key = wire_requests.API_OF[type(request)]
         used = 0
 
         async def encode(version: int) -> bytes:
             nonlocal used
             used = version
-            return codec.encode(f"{key.message}Request", version, encode_request(request, self._topic, version))
+            return codec.encode(
+                f"{key.message}Request", version, wire_requests.encode_request(request, self._topic, version)
+            )
 
         deadline = asyncio.get_running_loop().time() + self._timeout_ms / 1000
         async with asyncio.timeout_at(deadline):
@@ -128,7 +131,7 @@ class Peers:
             body: Body = await peer.client.call(key, encode, timeout_ms=max(1, left_ms))
         finally:
             peer.lock.release()
-        return decode_response(key, used, body, self._topic)
+        return wire_responses.decode_response(key, used, body, self._topic)
 
     def _peer(self, address: Address) -> _Peer:
         known = self._peers.get(address)
@@ -139,14 +142,14 @@ class Peers:
         return known
 
     @staticmethod
-    def _log_failure(peer: _Peer, outgoing: Outgoing, error: str) -> None:
+    def _log_failure(peer: _Peer, outgoing: ready.Outgoing, error: str) -> None:
         """Log the first failure of a series as a warning, and the others at DEBUG."""
         level = logging.WARNING if peer.is_reachable else logging.DEBUG
         peer.is_reachable = False
-        api = API_OF[type(outgoing.body)].name
+        api = wire_requests.API_OF[type(outgoing.body)].name
         log.log(level, "Request to a node of the quorum failed", extra={**_where(outgoing), "api": api, "error": error})
 
 
-def _where(outgoing: Outgoing) -> dict[str, object]:
+def _where(outgoing: ready.Outgoing) -> dict[str, object]:
     destination = outgoing.destination
     return {"node": destination.id, "peer": f"{destination.host}:{destination.port}"}

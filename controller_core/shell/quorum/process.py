@@ -15,19 +15,11 @@ from functools import partial
 from prometheus_client import CollectorRegistry
 
 from controller_core import model
-from controller_core.quorum.elections import electorate
+from controller_core.quorum import elections, rules, voters
 from controller_core.quorum.retention import CLEANING_INTERVAL_MS, Retention
-from controller_core.quorum.rules import (
-    BATCH_BYTES_MAX,
-    FETCH_TIMEOUT_SPREAD,
-    RESPONSE_BYTES_MAX,
-    Destination,
-    Settings,
-)
-from controller_core.quorum.voters import Endpoint, Endpoints, ReplicaKey, Voter, VoterSet
 from controller_core.shell.front.front import DEFAULT_SERVER_LIMITS, Features, Front, open_front
 from controller_core.shell.memory_limit import buffer_bytes
-from controller_core.shell.quorum.apis import SERVED, features, handlers
+from controller_core.shell.quorum import apis, rehearsal, wire_requests
 from controller_core.shell.quorum.directories import (
     StartError,
     check_directories,
@@ -38,28 +30,23 @@ from controller_core.shell.quorum.driver import Driver
 from controller_core.shell.quorum.metadata_log import METADATA_TOPIC_ID, MetadataLog
 from controller_core.shell.quorum.peers import Peers
 from controller_core.shell.quorum.raft_metrics import RaftMetrics
-from controller_core.shell.quorum.rehearsal import rehearse
 from controller_core.shell.quorum.security import listener_demands, member_settings
 from controller_core.shell.quorum.settings import QuorumSettings
 from controller_core.shell.quorum.state_machine import MakeStateMachine, Place, StateMachine
 from controller_core.shell.quorum.storage import Storage
-from controller_core.shell.quorum.wire_requests import LogTopic
 from kafka_log.errors import CorruptLogError, LogError, UnreadableFileError
-from kafka_log.format.roll import LogSettings
-from kafka_log.format.text_files import MetaProperties
+from kafka_log.format import roll, text_files
 from kafka_node.freed_memory import keep_freed_memory
 from kafka_node.listener_limits import DynamicLimits, listener_limits
 from kafka_node.probes import ProbeServer
 from kafka_node.security.credentials import CredentialSource
 from kafka_node.security.renewal import Renewal
-from kafka_wire import codec
+from kafka_wire import codec, records
 from kafka_wire.net.client import NodeSettings
 from kafka_wire.net.server import Buffers
-from kafka_wire.records import CorruptBatch
-from kafka_wire.sasl.scram_decoy import CredentialShape
-from kafka_wire.sasl.scram_keys import ScramCredential
+from kafka_wire.sasl import scram_decoy, scram_keys
 
-METADATA_TOPIC = LogTopic("__cluster_metadata", METADATA_TOPIC_ID)
+METADATA_TOPIC = wire_requests.LogTopic("__cluster_metadata", METADATA_TOPIC_ID)
 
 SHUTDOWN_TIMEOUT_MS = 5_000
 """Time for handing over to another leader (Kafka's default for its quorum)."""
@@ -70,7 +57,7 @@ CLOSE_GRACE_MS = 500
 CONNECT_INTERVAL_S = 1.0
 """Between two checks of the connections to the other voters: the shortest time between two elections with Kafka's default timeouts."""
 
-LARGE_BUFFER_BYTES = 2 * RESPONSE_BYTES_MAX
+LARGE_BUFFER_BYTES = 2 * rules.RESPONSE_BYTES_MAX
 """Size up to which freed memory stays in the process: a response of the largest size, and its copy with a header."""
 
 SEED_BITS = 64
@@ -80,7 +67,7 @@ SEED_BITS = 64
 class NodeOptions:
     """What the properties file does not have."""
 
-    topic: LogTopic = METADATA_TOPIC
+    topic: wire_requests.LogTopic = METADATA_TOPIC
     """The topic of the log: another one only for tests with other programs on Kafka's quorum."""
     metrics_host: str = "127.0.0.1"
     metrics_port: int = 9404
@@ -129,9 +116,9 @@ class QuorumProcess:
         """Serve until `stop`. Raises StartError, OSError (a port is taken), and the error that ended the node."""
         keep_freed_memory(LARGE_BUFFER_BYTES)
         async with AsyncExitStack() as stack:
-            for key, served in SERVED.items():
+            for key, served in apis.SERVED.items():
                 codec.prepare(key, served.highest)  # Else a first election would wait for it.
-            rehearse()
+            rehearsal.rehearse()
             check_directories(self.settings)
             lock_directories(stack.enter_context(ExitStack()), self.settings.all_directories)
             identity = complete_directory_ids(self.settings)
@@ -175,8 +162,8 @@ class QuorumProcess:
         probes = ProbeServer(self._registry, self._not_ready_reason, before_scrape=self._before_scrape)
         stack.push_async_callback(probes.close)
         await probes.listen(self.options.metrics_host, self.options.metrics_port)
-        own, served = handlers(driver, self.options.topic, cluster_id), SERVED
-        listed: Features = partial(features, driver)
+        own, served = apis.handlers(driver, self.options.topic, cluster_id), apis.SERVED
+        listed: Features = partial(apis.features, driver)
         is_active: Callable[[], bool] | None = None
         if self.state_machine is not None:
             is_active = self.state_machine.is_active
@@ -202,14 +189,14 @@ class QuorumProcess:
             self._fronts[endpoint.listener] = front
             stack.push_async_callback(front.close, CLOSE_GRACE_MS)
 
-    def _start(self, stack: AsyncExitStack, driver: Driver, identity: MetaProperties) -> None:
+    def _start(self, stack: AsyncExitStack, driver: Driver, identity: text_files.MetaProperties) -> None:
         """Start the node and its connections to others, which are closed before the listeners."""
         settings = node_settings(self.settings, identity, self._endpoints())
         peers = Peers(self._members, self.options.topic, driver.handle, request_timeout_ms=settings.request_timeout_ms)
         stack.push_async_callback(peers.close)
         try:
             driver.start(settings, static_voters(self.settings), secrets.randbits(SEED_BITS), peers.send)
-        except (LogError, CorruptBatch) as error:
+        except (LogError, records.CorruptBatch) as error:
             raise _unreadable(error) from error
         stack.callback(asyncio.create_task(_stay_connected(driver, peers), name="connect to voters").cancel)
 
@@ -224,10 +211,10 @@ class QuorumProcess:
         if not driver.ended.is_set():
             await driver.shut_down(self.options.shutdown_timeout_ms)
 
-    def _endpoints(self) -> Endpoints:
+    def _endpoints(self) -> voters.Endpoints:
         """Return the addresses for other nodes; port 0 is the bound one, an empty host the name of this machine."""
         return tuple(
-            Endpoint(
+            voters.Endpoint(
                 listener.listener,
                 listener.host or socket.getfqdn(),
                 listener.port or self._fronts[listener.listener].port,
@@ -264,11 +251,11 @@ class _ScramUsers:
     def __init__(self) -> None:
         self.source: CredentialSource | None = None
 
-    async def credential(self, mechanism: str, user: str) -> ScramCredential | None:
+    async def credential(self, mechanism: str, user: str) -> scram_keys.ScramCredential | None:
         """Return a user's credential."""
         return None if self.source is None else await self.source.credential(mechanism, user)
 
-    async def shapes(self, mechanism: str) -> Mapping[CredentialShape, int]:
+    async def shapes(self, mechanism: str) -> Mapping[scram_decoy.CredentialShape, int]:
         """Count the users' credentials by shape."""
         return {} if self.source is None else await self.source.shapes(mechanism)
 
@@ -277,48 +264,50 @@ async def _stay_connected(driver: Driver, peers: Peers) -> None:
     """Keep connections to the other voters: a follower else has one only to its leader, and the next election begins with the others."""
     while True:
         if driver.node is not None:
-            peers.connect(electorate(driver.node))
+            peers.connect(elections.electorate(driver.node))
         await asyncio.sleep(CONNECT_INTERVAL_S)
 
 
-def node_settings(settings: QuorumSettings, identity: MetaProperties, endpoints: Endpoints) -> Settings:
+def node_settings(
+    settings: QuorumSettings, identity: text_files.MetaProperties, endpoints: voters.Endpoints
+) -> rules.Settings:
     """Return the settings of the node. Bootstrap servers are those of the file, else the other static voters."""
     times = settings.times
     own = {(endpoint.host, endpoint.port) for endpoint in endpoints}
     servers = settings.bootstrap_servers or tuple(settings.voters.values())
     others = [(server.host, server.port) for server in servers if (server.host, server.port) not in own]
-    return Settings(
+    return rules.Settings(
         str(identity.cluster_id),
-        ReplicaKey(settings.node_id, identity.directory_id),
+        voters.ReplicaKey(settings.node_id, identity.directory_id),
         endpoints,
         settings.controller_listener_names[0],
-        tuple(Destination(-2 - place, *address) for place, address in enumerate(others)),
+        tuple(rules.Destination(-2 - place, *address) for place, address in enumerate(others)),
         election_timeout_ms=times.election_timeout_ms,
         fetch_timeout_ms=times.fetch_timeout_ms,
-        fetch_timeout_spread_ms=int(times.fetch_timeout_ms * FETCH_TIMEOUT_SPREAD),
+        fetch_timeout_spread_ms=int(times.fetch_timeout_ms * rules.FETCH_TIMEOUT_SPREAD),
         election_backoff_max_ms=times.election_backoff_max_ms,
         request_timeout_ms=times.request_timeout_ms,
         retry_backoff_ms=times.retry_backoff_ms,
         fetch_max_bytes=times.fetch_max_bytes,
         fetch_snapshot_max_bytes=times.fetch_snapshot_max_bytes,
         auto_join=times.auto_join_enable,
-        append_max_bytes=min(BATCH_BYTES_MAX, settings.log.max_batch_size_bytes),
-        batch_max_bytes=min(BATCH_BYTES_MAX, settings.log.segment_bytes),
+        append_max_bytes=min(rules.BATCH_BYTES_MAX, settings.log.max_batch_size_bytes),
+        batch_max_bytes=min(rules.BATCH_BYTES_MAX, settings.log.segment_bytes),
     )
 
 
-def log_settings(settings: QuorumSettings) -> tuple[LogSettings, Retention]:
+def log_settings(settings: QuorumSettings) -> tuple[roll.LogSettings, Retention]:
     """Return the settings of the log, and when its snapshots are deleted."""
     log = settings.log
-    segments = LogSettings(segment_bytes=log.segment_bytes, segment_ms=log.segment_ms)
+    segments = roll.LogSettings(segment_bytes=log.segment_bytes, segment_ms=log.segment_ms)
     return segments, Retention(log.max_retention_bytes, log.max_retention_ms)
 
 
-def static_voters(settings: QuorumSettings) -> VoterSet:
+def static_voters(settings: QuorumSettings) -> voters.VoterSet:
     """Return the configured voters; none where the voters are in the log."""
     name = settings.controller_listener_names[0]
-    return VoterSet.of(
-        Voter(ReplicaKey(node_id), (Endpoint(name, address.host, address.port),))
+    return voters.VoterSet.of(
+        voters.Voter(voters.ReplicaKey(node_id), (voters.Endpoint(name, address.host, address.port),))
         for node_id, address in settings.voters.items()
     )
 
@@ -344,6 +333,6 @@ def _unreadable(error: Exception) -> StartError:
     if isinstance(error, UnreadableFileError):
         return StartError(str(error))
     advice = "Remove this voter from the quorum, format an empty directory, and add it again."
-    if isinstance(error, CorruptLogError | CorruptBatch):
+    if isinstance(error, CorruptLogError | records.CorruptBatch):
         return StartError(f"{error} Records that this voter acknowledged may be lost. {advice}")
     return StartError(f"{error} Check the disk and the owner of the directory.")

@@ -9,21 +9,14 @@ from collections import deque
 from collections.abc import Sequence
 from uuid import UUID
 
-from controller_core.quorum.inputs import Flushed, Input, Request, Response, Shutdown
+from controller_core.quorum import inputs, messages, rules, states, voters
 from controller_core.quorum.log_view import LogView
-from controller_core.quorum.messages import FetchResponse, RequestBody, ResponseBody
 from controller_core.quorum.node import Node
 from controller_core.quorum.ready import Appended, AppendResult, Ready, UpgradeResult
-from controller_core.quorum.rules import Settings
 from controller_core.quorum.start import start
-from controller_core.quorum.states import Leader
 from controller_core.quorum.step import step, tick
 from controller_core.quorum.voter_history import VoterHistory
-from controller_core.quorum.voters import Endpoint, ReplicaKey, Voter, VoterSet
-from controller_core.shell.quorum.apis import SERVED
-from controller_core.shell.quorum.wire_batches import encode_log
-from controller_core.shell.quorum.wire_requests import API_OF, LogTopic, decode_request, encode_request
-from controller_core.shell.quorum.wire_responses import decode_response, encode_response
+from controller_core.shell.quorum import apis, wire_batches, wire_requests, wire_responses
 from kafka_log.format.epochs import LeaderEpochs
 from kafka_wire import codec
 
@@ -33,7 +26,7 @@ ELECTIONS = 8
 MESSAGES_MAX = 200
 """Of one rehearsed election, which takes about 20."""
 
-_TOPIC = LogTopic("rehearsal", UUID(int=1))
+_TOPIC = wire_requests.LogTopic("rehearsal", UUID(int=1))
 _LISTENER = "CONTROLLER"
 _IDS = (1, 2)
 _SHUTDOWN_TIMEOUT_MS = 1000
@@ -53,8 +46,8 @@ class _Rehearsal:
         self._ticks_ms: dict[int, int] = {}
         self._logs: dict[int, dict[int, bytes]] = {node_id: {} for node_id in _IDS}
         """Each node's batches, by base offset."""
-        self._inputs: deque[tuple[int, Input]] = deque()
-        self._asked: dict[int, tuple[int, int, type[RequestBody]]] = {}
+        self._inputs: deque[tuple[int, inputs.Input]] = deque()
+        self._asked: dict[int, tuple[int, int, type[messages.RequestBody]]] = {}
         """Who waits for the answer to a request, under which correlation id, and what it asked."""
         self._last_id = 0
         for node_id in _IDS:
@@ -67,13 +60,13 @@ class _Rehearsal:
         leader_id = self._elect(_IDS)
         if leader_id is None:
             return False
-        self._carry_out(leader_id, step(self.nodes[leader_id], Shutdown(_SHUTDOWN_TIMEOUT_MS), self.now_ms))
+        self._carry_out(leader_id, step(self.nodes[leader_id], inputs.Shutdown(_SHUTDOWN_TIMEOUT_MS), self.now_ms))
         return self._elect([node_id for node_id in _IDS if node_id != leader_id]) is not None
 
     def _elect(self, candidates: Sequence[int]) -> int | None:
         for _ in range(MESSAGES_MAX):
             for node_id in candidates:
-                if isinstance(self.nodes[node_id].state, Leader) and not self._inputs:
+                if isinstance(self.nodes[node_id].state, states.Leader) and not self._inputs:
                     return node_id
             if self._inputs:
                 node_id, message = self._inputs.popleft()
@@ -90,60 +83,62 @@ class _Rehearsal:
         for operation in ready.log:
             assert isinstance(operation, Appended), operation
             for batch in operation.batches:
-                self._logs[node_id][batch.base_offset] = encode_log(batch, self.now_ms)
+                self._logs[node_id][batch.base_offset] = wire_batches.encode_log(batch, self.now_ms)
         if ready.flush is not None:
-            self._inputs.append((node_id, Flushed(ready.flush)))
+            self._inputs.append((node_id, inputs.Flushed(ready.flush)))
         for outgoing in ready.requests:
             self._last_id += 1
             self._asked[self._last_id] = (node_id, outgoing.correlation_id, type(outgoing.body))
             self._inputs.append(
-                (_other(node_id), Request(self._last_id, _LISTENER, _transmitted_request(outgoing.body)))
+                (_other(node_id), inputs.Request(self._last_id, _LISTENER, _transmitted_request(outgoing.body)))
             )
         for reply in ready.replies:
             asker, correlation_id, kind = self._asked.pop(reply.request_id)
             assert not isinstance(reply.body, AppendResult | UpgradeResult), reply
             body = _transmitted_response(kind, reply.body, self._records(node_id, reply.body))
-            self._inputs.append((asker, Response(node_id, correlation_id, body)))
+            self._inputs.append((asker, inputs.Response(node_id, correlation_id, body)))
 
-    def _records(self, node_id: int, body: ResponseBody) -> bytes:
-        if not isinstance(body, FetchResponse) or body.read is None:
+    def _records(self, node_id: int, body: messages.ResponseBody) -> bytes:
+        if not isinstance(body, messages.FetchResponse) or body.read is None:
             return b""
         wanted = body.read
         return b"".join(batch for offset, batch in self._logs[node_id].items() if offset >= wanted.offset)
 
 
-def _transmitted_request(body: RequestBody) -> RequestBody:
+def _transmitted_request(body: messages.RequestBody) -> messages.RequestBody:
     """Return a request after its way through the codec."""
-    key = API_OF[type(body)]
-    version = SERVED[key].highest
+    key = wire_requests.API_OF[type(body)]
+    version = apis.SERVED[key].highest
     name = f"{key.message}Request"
-    return decode_request(
+    return wire_requests.decode_request(
         key,
         version,
-        codec.decode(name, version, codec.encode(name, version, encode_request(body, _TOPIC, version))),
+        codec.decode(name, version, codec.encode(name, version, wire_requests.encode_request(body, _TOPIC, version))),
         _TOPIC,
     )
 
 
-def _transmitted_response(kind: type[RequestBody], body: ResponseBody, records: bytes) -> ResponseBody:
+def _transmitted_response(
+    kind: type[messages.RequestBody], body: messages.ResponseBody, records: bytes
+) -> messages.ResponseBody:
     """Return a response, with the records of a Fetch, after its way through the codec."""
-    key = API_OF[kind]
-    version = SERVED[key].highest
-    frame = codec.encode_response(key, version, 0, encode_response(body, _TOPIC, version, records))
-    return decode_response(key, version, codec.decode_response(key, version, frame)[1], _TOPIC)
+    key = wire_requests.API_OF[kind]
+    version = apis.SERVED[key].highest
+    frame = codec.encode_response(key, version, 0, wire_responses.encode_response(body, _TOPIC, version, records))
+    return wire_responses.decode_response(key, version, codec.decode_response(key, version, frame)[1], _TOPIC)
 
 
 def _other(node_id: int) -> int:
     return _IDS[1] if node_id == _IDS[0] else _IDS[0]
 
 
-def _endpoints(node_id: int) -> tuple[Endpoint, ...]:
-    return (Endpoint(_LISTENER, "rehearsal", node_id),)
+def _endpoints(node_id: int) -> tuple[voters.Endpoint, ...]:
+    return (voters.Endpoint(_LISTENER, "rehearsal", node_id),)
 
 
-def _settings(node_id: int) -> Settings:
-    return Settings("rehearsal", ReplicaKey(node_id, UUID(int=node_id)), _endpoints(node_id), _LISTENER)
+def _settings(node_id: int) -> rules.Settings:
+    return rules.Settings("rehearsal", voters.ReplicaKey(node_id, UUID(int=node_id)), _endpoints(node_id), _LISTENER)
 
 
 _EMPTY_LOG = LogView(0, 0, LeaderEpochs([]), (), 0, 0)
-_VOTERS = VoterSet.of(Voter(ReplicaKey(node_id), _endpoints(node_id)) for node_id in _IDS)
+_VOTERS = voters.VoterSet.of(voters.Voter(voters.ReplicaKey(node_id), _endpoints(node_id)) for node_id in _IDS)

@@ -12,11 +12,9 @@ from controller_core.metadata.delegation_tokens import TokenSettings
 from controller_core.model.cluster import STEP_ROWS
 from controller_core.model.mode_rules import RestartPolicy
 from kafka_node.authorization.authorizer import Rules
-from kafka_node.configs.config_rules import AnyValue, ConfigType, Range
+from kafka_node.configs import config_rules, setting_rules
 from kafka_node.configs.layered_settings import Settings
-from kafka_node.configs.setting_rules import Setting
-from kafka_node.security.endpoints import Address, Endpoint
-from kafka_node.security.listener_settings import ListenerSecurity
+from kafka_node.security import endpoints, listener_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,20 +76,20 @@ class QuorumSettings:
     """Settings of one controller process."""
 
     node_id: int
-    listeners: tuple[Endpoint, ...]
+    listeners: tuple[endpoints.Endpoint, ...]
     """What the process binds, in the order of `listeners`."""
     controller_listener_names: tuple[str, ...]
     """The first one is the listener for requests to other controllers."""
-    advertised_listeners: tuple[Endpoint, ...]
+    advertised_listeners: tuple[endpoints.Endpoint, ...]
     """The addresses for other processes, in the order of the names; an empty host is that of this machine."""
-    security: Mapping[str, ListenerSecurity]
+    security: Mapping[str, listener_settings.ListenerSecurity]
     """By listener name."""
     log_directories: tuple[Path, ...]
     metadata_log_directory: Path
     """It need not be among `log_directories`."""
-    voters: Mapping[int, Address]
+    voters: Mapping[int, endpoints.Address]
     """Static voters by id (kraft.version 0); empty: the voters are in the log."""
-    bootstrap_servers: tuple[Address, ...]
+    bootstrap_servers: tuple[endpoints.Address, ...]
     times: QuorumTimes
     log: MetadataLogSettings
     controller: ControllerSettings
@@ -116,8 +114,13 @@ _FIELDS = {
     "admits_after_shutdown": "steward.broker.restart.after.shutdown.enable",
     "elects_suspected_last": "steward.broker.disconnected.elected.last.enable",
 }
-_SETTINGS = {field: Setting(name, ConfigType.BOOLEAN, "true", AnyValue()) for field, name in _FIELDS.items()}
-_DISCONNECTED = Setting("steward.broker.disconnected.session.timeout.ms", ConfigType.INT, None, Range(1))
+_SETTINGS = {
+    field: setting_rules.Setting(name, config_rules.ConfigType.BOOLEAN, "true", config_rules.AnyValue())
+    for field, name in _FIELDS.items()
+}
+_DISCONNECTED = setting_rules.Setting(
+    "steward.broker.disconnected.session.timeout.ms", config_rules.ConfigType.INT, None, config_rules.Range(1)
+)
 _SHARE = 3
 """Default: this part of the session timeout. By Kafka's defaults 3 s of 9, and brokers send a heartbeat every 2 s."""
 NAMES = frozenset((*_FIELDS.values(), _DISCONNECTED.name))

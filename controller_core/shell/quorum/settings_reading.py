@@ -19,23 +19,12 @@ from controller_core.shell.quorum.settings import (
     read_disconnected_session_timeout_ms,
     read_restart_policy,
 )
+from kafka_node import node_settings
 from kafka_node.authorization.settings import AUTHORIZER, OWN_NAMES, STANDARD_AUTHORIZER, read_rules
-from kafka_node.configs.java_classes import POLICIES, check_classes
+from kafka_node.configs import java_classes, setting_rules, setting_table
 from kafka_node.configs.layered_settings import Settings
-from kafka_node.configs.setting_rules import SettingError
-from kafka_node.configs.setting_table import SETTINGS
 from kafka_node.listener_limits import NAMES as LIMITS
 from kafka_node.listener_limits import is_of_listener
-from kafka_node.node_settings import (
-    LISTENERS,
-    PROTOCOL_MAP,
-    read_directories,
-    read_node_id,
-    read_protocols,
-    setting_list,
-    setting_number,
-    setting_value,
-)
 from kafka_node.security.endpoints import (
     ANY_ADDRESS,
     Address,
@@ -54,7 +43,7 @@ ROLES = "process.roles"
 EARLY_START = "early.start.listeners"
 SECRET_KEY = "delegation.token.secret.key"  # noqa: S105 - the name of the setting
 
-_CLASSES = {**POLICIES, AUTHORIZER: frozenset({STANDARD_AUTHORIZER})}
+_CLASSES = {**java_classes.POLICIES, AUTHORIZER: frozenset({STANDARD_AUTHORIZER})}
 """Settings that name Java classes, with the classes that have an equivalent here."""
 
 _TIMES = {
@@ -98,7 +87,15 @@ USED = frozenset(
         *_LOG.values(),
         *_CONTROLLER.values(),
         _SEGMENT_BYTES_OF_TESTS,
-        *(VOTERS, BOOTSTRAP_SERVERS, CONTROLLER_LISTENER_NAMES, LISTENERS, ADVERTISED_LISTENERS, PROTOCOL_MAP, ROLES),
+        *(
+            VOTERS,
+            BOOTSTRAP_SERVERS,
+            CONTROLLER_LISTENER_NAMES,
+            node_settings.LISTENERS,
+            ADVERTISED_LISTENERS,
+            node_settings.PROTOCOL_MAP,
+            ROLES,
+        ),
         *("node.id", "broker.id", "log.dir", "log.dirs", "metadata.log.dir"),
         *("inter.broker.listener.name", "unstable.feature.versions.enable"),
         *(AUTHORIZER, *OWN_NAMES, EARLY_START, *_CLASSES),
@@ -127,30 +124,32 @@ class ReadSettings:
 def read_settings(values: Mapping[str, str]) -> ReadSettings:
     """Return the settings of a controller. Raises SettingError, which names the setting."""
     if _PROVIDERS in values:
-        raise SettingError(
+        raise setting_rules.SettingError(
             f"{_PROVIDERS} is not supported: Steward cannot run Java classes; write the values into the file"
         )
-    check_classes(values, _CLASSES)
+    java_classes.check_classes(values, _CLASSES)
     others = [name for name in sorted(values) if name not in USED and not is_of_listener(name)]
     for name in sorted(values):
-        if name in SETTINGS:
-            setting_value(values, name)
+        if name in setting_table.SETTINGS:
+            node_settings.setting_value(values, name)
     return ReadSettings(
         _settings(values),
-        tuple(name for name in others if name in SETTINGS),
-        tuple(name for name in others if name not in SETTINGS),
+        tuple(name for name in others if name in setting_table.SETTINGS),
+        tuple(name for name in others if name not in setting_table.SETTINGS),
     )
 
 
 def _settings(values: Mapping[str, str]) -> QuorumSettings:
     _check_roles(values)
-    node_id = read_node_id(values)
+    node_id = node_settings.read_node_id(values)
     voters, servers = _members(values, node_id)
-    names = setting_list(values, CONTROLLER_LISTENER_NAMES)
-    protocols = read_protocols(values, names)
-    listeners = parse_endpoints(setting_list(values, LISTENERS), protocols, setting=LISTENERS)
+    names = node_settings.setting_list(values, CONTROLLER_LISTENER_NAMES)
+    protocols = node_settings.read_protocols(values, names)
+    listeners = parse_endpoints(
+        node_settings.setting_list(values, node_settings.LISTENERS), protocols, setting=node_settings.LISTENERS
+    )
     _check_listeners(values, listeners, names)
-    directories = read_directories(values)
+    directories = node_settings.read_directories(values)
     return QuorumSettings(
         node_id=node_id,
         listeners=listeners,
@@ -166,70 +165,75 @@ def _settings(values: Mapping[str, str]) -> QuorumSettings:
         metadata_log_directory=_metadata_directory(values, directories),
         voters=voters,
         bootstrap_servers=servers,
-        times=QuorumTimes(**{field: setting_value(values, name) for field, name in _TIMES.items()}),  # type: ignore[arg-type]
+        times=QuorumTimes(**{field: node_settings.setting_value(values, name) for field, name in _TIMES.items()}),  # type: ignore[arg-type]
         log=_log_settings(values),
         controller=ControllerSettings(
-            **{field: setting_value(values, name) for field, name in _CONTROLLER.items()},  # type: ignore[arg-type]
+            **{field: node_settings.setting_value(values, name) for field, name in _CONTROLLER.items()},  # type: ignore[arg-type]
             disconnected_session_timeout_ms=read_disconnected_session_timeout_ms(
-                values, setting_number(values, "broker.session.timeout.ms")
+                values, node_settings.setting_number(values, "broker.session.timeout.ms")
             ),
             restarts=read_restart_policy(values),
         ),
-        unstable_feature_versions_enable=bool(setting_value(values, "unstable.feature.versions.enable")),
+        unstable_feature_versions_enable=bool(node_settings.setting_value(values, "unstable.feature.versions.enable")),
         authorizer=read_rules(values),
         tokens=_token_settings(values),
-        token_check_interval_ms=setting_number(values, "delegation.token.expiry.check.interval.ms"),
+        token_check_interval_ms=node_settings.setting_number(values, "delegation.token.expiry.check.interval.ms"),
         values=Settings.of_file(node_id, values),
     )
 
 
 def _token_settings(values: Mapping[str, str]) -> TokenSettings:
-    key = setting_value(values, SECRET_KEY)
+    key = node_settings.setting_value(values, SECRET_KEY)
     return TokenSettings(
         None if key is None else str(key),
-        setting_number(values, "delegation.token.max.lifetime.ms"),
-        setting_number(values, "delegation.token.expiry.time.ms"),
+        node_settings.setting_number(values, "delegation.token.max.lifetime.ms"),
+        node_settings.setting_number(values, "delegation.token.expiry.time.ms"),
     )
 
 
 def _check_roles(values: Mapping[str, str]) -> None:
-    roles = setting_list(values, ROLES)
+    roles = node_settings.setting_list(values, ROLES)
     if roles != ("controller",):
-        raise SettingError(
+        raise setting_rules.SettingError(
             f"{ROLES} is {','.join(roles) or 'empty'}: Steward is only a controller. Set {ROLES}=controller, and run brokers "
             "as Kafka processes of their own."
         )
 
 
 def _members(values: Mapping[str, str], node_id: int) -> tuple[dict[int, Address], tuple[Address, ...]]:
-    voters = parse_voters(setting_list(values, VOTERS))
+    voters = parse_voters(node_settings.setting_list(values, VOTERS))
     servers = tuple(
-        parse_address(entry, setting=BOOTSTRAP_SERVERS) for entry in setting_list(values, BOOTSTRAP_SERVERS)
+        parse_address(entry, setting=BOOTSTRAP_SERVERS)
+        for entry in node_settings.setting_list(values, BOOTSTRAP_SERVERS)
     )
     if not voters and not servers:
-        raise SettingError(f"Set {BOOTSTRAP_SERVERS} to controllers of the quorum, or {VOTERS} to all of its voters.")
+        raise setting_rules.SettingError(
+            f"Set {BOOTSTRAP_SERVERS} to controllers of the quorum, or {VOTERS} to all of its voters."
+        )
     if voters and node_id not in voters:
-        raise SettingError(f"The node id {node_id} must be among the voters {sorted(voters)} of {VOTERS}.")
+        raise setting_rules.SettingError(
+            f"The node id {node_id} must be among the voters {sorted(voters)} of {VOTERS}."
+        )
     return voters, servers
 
 
 def _check_listeners(values: Mapping[str, str], listeners: tuple[Endpoint, ...], names: tuple[str, ...]) -> None:
     bound = {endpoint.listener for endpoint in listeners}
     if not names:
-        raise SettingError(f"{CONTROLLER_LISTENER_NAMES} must name at least one listener.")
+        raise setting_rules.SettingError(f"{CONTROLLER_LISTENER_NAMES} must name at least one listener.")
     if missing := [name for name in names if name not in bound]:
-        raise SettingError(
-            f"{CONTROLLER_LISTENER_NAMES} must only contain names of {LISTENERS}, in capitals; {', '.join(missing)} is not there."
+        raise setting_rules.SettingError(
+            f"{CONTROLLER_LISTENER_NAMES} must only contain names of {node_settings.LISTENERS}, in capitals; {', '.join(missing)} is not there."
         )
     if others := sorted(bound - set(names)):
-        raise SettingError(
-            f"{LISTENERS} must only contain controller listeners: add {', '.join(others)} to {CONTROLLER_LISTENER_NAMES}, or "
+        raise setting_rules.SettingError(
+            f"{node_settings.LISTENERS} must only contain controller listeners: add {', '.join(others)} to {CONTROLLER_LISTENER_NAMES}, or "
             "remove it."
         )
-    if setting_value(values, "inter.broker.listener.name") in names:
-        raise SettingError(f"inter.broker.listener.name must not be in {CONTROLLER_LISTENER_NAMES}.")
-    if unbound := [name for name in setting_list(values, EARLY_START) if name not in bound]:
-        raise SettingError(
+    if node_settings.setting_value(values, "inter.broker.listener.name") in names:
+        raise setting_rules.SettingError(f"inter.broker.listener.name must not be in {CONTROLLER_LISTENER_NAMES}.")
+    if unbound := [name for name in node_settings.setting_list(values, EARLY_START) if name not in bound]:
+        raise setting_rules.SettingError(
             f"{EARLY_START} contains listener {unbound[0]}, but this node doesn't have any listener with that name. All listeners "
             "start early: remove the setting, or correct it."
         )
@@ -247,11 +251,15 @@ def _advertised(
 
     Without an advertised address, a first listener on all interfaces has the address of this node among the static voters.
     """
-    given = parse_endpoints(setting_list(values, ADVERTISED_LISTENERS), protocols, setting=ADVERTISED_LISTENERS)
+    given = parse_endpoints(
+        node_settings.setting_list(values, ADVERTISED_LISTENERS), protocols, setting=ADVERTISED_LISTENERS
+    )
     advertised = {endpoint.listener: endpoint for endpoint in given}
     bound = {endpoint.listener: endpoint for endpoint in listeners}
     if any(endpoint.host == ANY_ADDRESS for endpoint in given):
-        raise SettingError(f"{ADVERTISED_LISTENERS} cannot use {ANY_ADDRESS}. Use an address that others can reach.")
+        raise setting_rules.SettingError(
+            f"{ADVERTISED_LISTENERS} cannot use {ANY_ADDRESS}. Use an address that others can reach."
+        )
     found = []
     for name in names:
         endpoint = advertised.get(name)
@@ -266,13 +274,13 @@ def _advertised(
 
 
 def _metadata_directory(values: Mapping[str, str], directories: tuple[Path, ...]) -> Path:
-    chosen = setting_value(values, "metadata.log.dir")
+    chosen = node_settings.setting_value(values, "metadata.log.dir")
     return directories[0] if chosen is None else Path(str(chosen))
 
 
 def _log_settings(values: Mapping[str, str]) -> MetadataLogSettings:
-    found = {field: setting_number(values, name) for field, name in _LOG.items()}
-    size = setting_value(values, _SEGMENT_BYTES_OF_TESTS)
+    found = {field: node_settings.setting_number(values, name) for field, name in _LOG.items()}
+    size = node_settings.setting_value(values, _SEGMENT_BYTES_OF_TESTS)
     if size is not None:
         found["segment_bytes"] = int(str(size))
     return MetadataLogSettings(**found)

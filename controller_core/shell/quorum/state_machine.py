@@ -15,16 +15,15 @@ from kafka_node.authorization.guard import Guard
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.security.credentials import CredentialSource
 from kafka_node.versions import BrokerVersions
-from kafka_wire import ApiKey
+from kafka_wire import ApiKey, schema
 from kafka_wire.net.node import NodeSettings
-from kafka_wire.schema import Versions
 
 
 class StateMachine(Protocol):
     """It is made before the listeners, started after the node, and closed before both."""
 
     @property
-    def served(self) -> Mapping[ApiKey, Versions]:
+    def served(self) -> Mapping[ApiKey, schema.Versions]:
         """Versions of the APIs that it answers, in addition to those of the quorum or in their place."""
 
     @property

@@ -6,11 +6,9 @@ write. One thread owns the storage; `PendingFlush.run` and `FetchedSnapshot.veri
 
 from dataclasses import dataclass, field
 
+from controller_core.quorum import messages, node, ready
 from controller_core.quorum.batches import Position
 from controller_core.quorum.log_view import LogView
-from controller_core.quorum.messages import ReadRange
-from controller_core.quorum.node import StoredElection
-from controller_core.quorum.ready import Appended, SnapshotChunk, Truncated
 from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import STATIC_VOTERS, ReplicaKey, VoterSet
 from controller_core.shell.quorum.metadata_log import MetadataLog
@@ -53,13 +51,13 @@ class Storage:
 
     # At the start
 
-    def stored_election(self) -> StoredElection | None:
+    def stored_election(self) -> node.StoredElection | None:
         """Return the epoch, leader and vote on disk; None without the file. Raises UnreadableFileError."""
         state = read_quorum_state(self.log.folder)
         if state is None:
             return None
         voted = None if state.voted_id is None else ReplicaKey(state.voted_id, state.voted_directory_id)
-        return StoredElection(state.leader_epoch, state.leader_id, voted)
+        return node.StoredElection(state.leader_epoch, state.leader_id, voted)
 
     def summary(self) -> LogView:
         """Return the summary of the log."""
@@ -83,7 +81,7 @@ class Storage:
 
     # Persisting
 
-    def store_election(self, election: StoredElection) -> None:
+    def store_election(self, election: node.StoredElection) -> None:
         """Replace quorum-state; it is on the disk when this returns. Raises LogError."""
         voted = election.voted
         is_static = election.kraft_version == STATIC_VOTERS
@@ -96,22 +94,22 @@ class Storage:
         )
         write_quorum_state(self.log.folder, state, version=0 if is_static else 1)
 
-    def write(self, operation: Appended | Truncated, *, high_watermark: int, now_ms: int) -> None:
+    def write(self, operation: ready.Appended | ready.Truncated, *, high_watermark: int, now_ms: int) -> None:
         """Change the log. Raises LogError."""
         match operation:
-            case Appended():
+            case ready.Appended():
                 self._append(operation, now_ms)
-            case Truncated(end_offset=end_offset):
+            case ready.Truncated(end_offset=end_offset):
                 self.log.truncate_to(end_offset, high_watermark)
 
-    def _append(self, operation: Appended, now_ms: int) -> None:
+    def _append(self, operation: ready.Appended, now_ms: int) -> None:
         encoded = [encode_log(batch, now_ms) for batch in operation.batches]
         if sum(map(len, encoded)) <= self._segment_bytes:
             encoded = [b"".join(encoded)]
         for data in encoded:
             self.log.append(data)
 
-    def write_chunk(self, chunk: SnapshotChunk) -> FetchedSnapshot | None:
+    def write_chunk(self, chunk: ready.SnapshotChunk) -> FetchedSnapshot | None:
         """Write bytes of a fetched snapshot; return the snapshot when it is complete. Raises LogError."""
         if chunk.position == 0:
             self.drop_fetched()
@@ -173,7 +171,7 @@ class Storage:
 
     # Reading
 
-    def read(self, wanted: ReadRange) -> bytes:
+    def read(self, wanted: messages.ReadRange) -> bytes:
         """Return the records of a response: at least one whole batch."""
         return self.log.read(wanted.offset, wanted.max_bytes, up_to=wanted.end_offset)
 

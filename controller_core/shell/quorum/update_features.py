@@ -11,11 +11,9 @@ from functools import partial
 from typing import Protocol
 
 from controller_core.metadata.feature_changes import invalid_level
+from controller_core.quorum import rules, states
 from controller_core.quorum.node import Node
-from controller_core.quorum.rules import ALL_VERSIONS
-from controller_core.quorum.states import Leader
-from controller_core.rules.feature_levels import refused_step
-from controller_core.rules.features import UpgradeType
+from controller_core.rules import feature_levels, features
 from controller_core.shell.quorum.driver import Driver
 from kafka_metadata.metadata_versions import KRAFT_VERSION
 from kafka_node.context import RequestContext
@@ -71,7 +69,7 @@ def update_refused(_context: RequestContext, _body: Body, failure: Failure) -> B
 
 
 async def _update(driver: Driver, updates: Levels, *, validate_only: bool) -> Failure | None:
-    if not isinstance(_running(driver).state, Leader):
+    if not isinstance(_running(driver).state, states.Leader):
         return _NOT_LEADER
     for feature, (level, _) in updates.items():
         if feature != KRAFT_VERSION:
@@ -86,12 +84,12 @@ async def _update(driver: Driver, updates: Levels, *, validate_only: bool) -> Fa
 async def update_kraft_version(driver: Driver, level: int, upgrade_type: int, *, validate_only: bool) -> Failure | None:
     """Raise kraft.version; return why not, else None once the upgrade is committed."""
     node = _running(driver)
-    if not isinstance(node.state, Leader):
+    if not isinstance(node.state, states.Leader):
         return _NOT_LEADER
     reason = refusal(node.history.kraft_version, level, upgrade_type)
     if reason is not None:
         return invalid_level(KRAFT_VERSION, level, reason)
-    if upgrade_type != UpgradeType.UPGRADE:
+    if upgrade_type != features.UpgradeType.UPGRADE:
         return None
     failure = await _upgrade(driver, node.epoch, level, validate_only=validate_only)
     if failure is not None and failure.code is ErrorCode.INVALID_UPDATE_VERSION:
@@ -121,13 +119,13 @@ async def _upgrade(driver: Driver, epoch: int, level: int, *, validate_only: boo
 def refusal(current: int, level: int, upgrade_type: int) -> str | None:
     """Return why a level of kraft.version is refused before the voters are considered; None if it is not.
 
-    >>> refusal(1, 0, UpgradeType.SAFE_DOWNGRADE)
+    >>> refusal(1, 0, features.UpgradeType.SAFE_DOWNGRADE)
     "Can't downgrade the version of this feature."
-    >>> refusal(0, 1, UpgradeType.UPGRADE)
+    >>> refusal(0, 1, features.UpgradeType.UPGRADE)
     """
-    versions = f"{ALL_VERSIONS.minimum}-{ALL_VERSIONS.maximum}"
-    unsupported = None if level in ALL_VERSIONS else f"This controller only supports versions {versions}."
-    reason = refused_step(current, level, upgrade_type, lambda: unsupported)
-    if reason is None and level != current and upgrade_type != UpgradeType.UPGRADE:
+    versions = f"{rules.ALL_VERSIONS.minimum}-{rules.ALL_VERSIONS.maximum}"
+    unsupported = None if level in rules.ALL_VERSIONS else f"This controller only supports versions {versions}."
+    reason = feature_levels.refused_step(current, level, upgrade_type, lambda: unsupported)
+    if reason is None and level != current and upgrade_type != features.UpgradeType.UPGRADE:
         return "Can't downgrade the version of this feature."
     return reason

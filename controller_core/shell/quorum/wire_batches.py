@@ -20,8 +20,7 @@ from controller_core.quorum.voter_history import VoterHistory
 from controller_core.quorum.voters import NO_DIRECTORY, Endpoint, ReplicaKey, VersionRange, Voter, VoterSet
 from kafka_log.format import control_records
 from kafka_log.format.batches import BadBatchError, appendable_bytes, read_batches, with_offsets
-from kafka_wire import Body, codec
-from kafka_wire.failures import WireError
+from kafka_wire import Body, codec, failures
 from kafka_wire.records import (
     ControlType,
     CorruptBatch,
@@ -134,7 +133,7 @@ def _decode(record: Record) -> ControlRecord:
     try:
         (version,) = _VERSION.unpack_from(value)
         body = codec.decode(control_records.MESSAGES[kind], version, value)
-    except (struct.error, WireError) as error:
+    except (struct.error, failures.WireError) as error:
         raise CorruptBatch(f"The control record at offset {record.offset} is malformed: {error}") from None
     match kind:
         case ControlType.LEADER_CHANGE:

@@ -7,22 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from controller_core.quorum.batches import Position
-from controller_core.quorum.messages import (
-    ANY_HIGH_WATERMARK,
-    AddRaftVoterRequest,
-    ApiVersionsRequest,
-    BeginQuorumEpochRequest,
-    DescribeQuorumRequest,
-    EndQuorumEpochRequest,
-    FetchRequest,
-    FetchSnapshotRequest,
-    RemoveRaftVoterRequest,
-    RequestBody,
-    UpdateRaftVoterRequest,
-    VoteRequest,
-)
-from controller_core.quorum.voters import NO_NODE, Endpoint, Endpoints, ReplicaKey, VersionRange
+from controller_core.quorum import batches, messages, voters
 from controller_core.shell.quorum.wire_batches import directory_or_none, directory_or_zero
 from kafka_wire import ApiKey, Body
 from kafka_wire.net.negotiation import api_versions_request
@@ -51,49 +36,49 @@ class WrongTopicError(Exception):
     """A request or response is not about the quorum's partition, or not only about it."""
 
 
-API_OF: dict[type[RequestBody], ApiKey] = {
-    VoteRequest: ApiKey.VOTE,
-    BeginQuorumEpochRequest: ApiKey.BEGIN_QUORUM_EPOCH,
-    EndQuorumEpochRequest: ApiKey.END_QUORUM_EPOCH,
-    FetchRequest: ApiKey.FETCH,
-    FetchSnapshotRequest: ApiKey.FETCH_SNAPSHOT,
-    ApiVersionsRequest: ApiKey.API_VERSIONS,
-    AddRaftVoterRequest: ApiKey.ADD_RAFT_VOTER,
-    RemoveRaftVoterRequest: ApiKey.REMOVE_RAFT_VOTER,
-    UpdateRaftVoterRequest: ApiKey.UPDATE_RAFT_VOTER,
-    DescribeQuorumRequest: ApiKey.DESCRIBE_QUORUM,
+API_OF: dict[type[messages.RequestBody], ApiKey] = {
+    messages.VoteRequest: ApiKey.VOTE,
+    messages.BeginQuorumEpochRequest: ApiKey.BEGIN_QUORUM_EPOCH,
+    messages.EndQuorumEpochRequest: ApiKey.END_QUORUM_EPOCH,
+    messages.FetchRequest: ApiKey.FETCH,
+    messages.FetchSnapshotRequest: ApiKey.FETCH_SNAPSHOT,
+    messages.ApiVersionsRequest: ApiKey.API_VERSIONS,
+    messages.AddRaftVoterRequest: ApiKey.ADD_RAFT_VOTER,
+    messages.RemoveRaftVoterRequest: ApiKey.REMOVE_RAFT_VOTER,
+    messages.UpdateRaftVoterRequest: ApiKey.UPDATE_RAFT_VOTER,
+    messages.DescribeQuorumRequest: ApiKey.DESCRIBE_QUORUM,
 }
 """The API of each request."""
 
 
-def encode_request(request: RequestBody, topic: LogTopic, version: int) -> Body:
+def encode_request(request: messages.RequestBody, topic: LogTopic, version: int) -> Body:
     """Return the body of a request in a version of its API.
 
     The codec raises CodecError for a field without which an old version would mean something else, such as PreVote.
     """
     match request:
-        case VoteRequest():
+        case messages.VoteRequest():
             return _vote_body(request, topic)
-        case BeginQuorumEpochRequest():
+        case messages.BeginQuorumEpochRequest():
             return _begin_body(request, topic)
-        case EndQuorumEpochRequest():
+        case messages.EndQuorumEpochRequest():
             return _end_body(request, topic)
-        case FetchRequest():
+        case messages.FetchRequest():
             return _fetch_body(request, topic, version)
-        case FetchSnapshotRequest():
+        case messages.FetchSnapshotRequest():
             return _fetch_snapshot_body(request, topic)
-        case ApiVersionsRequest():
+        case messages.ApiVersionsRequest():
             return api_versions_request()
-        case AddRaftVoterRequest():
+        case messages.AddRaftVoterRequest():
             return _voter_body(request.voter) | {
                 "cluster_id": request.cluster_id,
                 "timeout_ms": request.timeout_ms,
                 "listeners": endpoint_bodies(request.endpoints),
                 "ack_when_committed": request.ack_when_committed,
             }
-        case RemoveRaftVoterRequest():
+        case messages.RemoveRaftVoterRequest():
             return _voter_body(request.voter) | {"cluster_id": request.cluster_id}
-        case UpdateRaftVoterRequest(kraft_versions=levels):
+        case messages.UpdateRaftVoterRequest(kraft_versions=levels):
             return _voter_body(request.voter) | {
                 "cluster_id": request.cluster_id,
                 "current_leader_epoch": request.epoch,
@@ -103,11 +88,11 @@ def encode_request(request: RequestBody, topic: LogTopic, version: int) -> Body:
                     "max_supported_version": levels.maximum,
                 },
             }
-        case DescribeQuorumRequest():
+        case messages.DescribeQuorumRequest():
             return _in_topic("topic_name", topic, {"partition_index": PARTITION})
 
 
-def decode_request(key: ApiKey, version: int, body: Body, topic: LogTopic) -> RequestBody:
+def decode_request(key: ApiKey, version: int, body: Body, topic: LogTopic) -> messages.RequestBody:
     """Return the request in a body. Raises WrongTopicError."""
     match key:
         case ApiKey.VOTE:
@@ -122,19 +107,19 @@ def decode_request(key: ApiKey, version: int, body: Body, topic: LogTopic) -> Re
             return _fetch_snapshot(body, topic)
         case ApiKey.ADD_RAFT_VOTER:
             voter, endpoints = _voter(body), endpoints_of(body["listeners"])
-            return AddRaftVoterRequest(
+            return messages.AddRaftVoterRequest(
                 body["cluster_id"], body["timeout_ms"], voter, endpoints, body["ack_when_committed"]
             )
         case ApiKey.REMOVE_RAFT_VOTER:
-            return RemoveRaftVoterRequest(body["cluster_id"], _voter(body))
+            return messages.RemoveRaftVoterRequest(body["cluster_id"], _voter(body))
         case ApiKey.UPDATE_RAFT_VOTER:
             feature = body["kraft_version_feature"]
-            levels = VersionRange(feature["min_supported_version"], feature["max_supported_version"])
+            levels = voters.VersionRange(feature["min_supported_version"], feature["max_supported_version"])
             epoch, endpoints = body["current_leader_epoch"], endpoints_of(body["listeners"])
-            return UpdateRaftVoterRequest(body["cluster_id"], epoch, _voter(body), endpoints, levels)
+            return messages.UpdateRaftVoterRequest(body["cluster_id"], epoch, _voter(body), endpoints, levels)
         case ApiKey.DESCRIBE_QUORUM:
             the_partition(body["topics"], topic, name="topic_name", index="partition_index")
-            return DescribeQuorumRequest()
+            return messages.DescribeQuorumRequest()
         case _:
             raise AssertionError(key)
 
@@ -164,39 +149,43 @@ def fetch_partition(topics: list[Body], topic: LogTopic, index: str) -> Body:
     return only_partition(topics, index)
 
 
-def endpoint_bodies(endpoints: Endpoints) -> list[Body]:
+def endpoint_bodies(endpoints: voters.Endpoints) -> list[Body]:
     """Return endpoints as a request has them."""
     return [{"name": endpoint.listener, "host": endpoint.host, "port": endpoint.port} for endpoint in endpoints]
 
 
-def endpoints_of(bodies: list[Body]) -> Endpoints:
+def endpoints_of(bodies: list[Body]) -> voters.Endpoints:
     """Return the endpoints in a request."""
-    return tuple(Endpoint(body["name"], body["host"], body["port"]) for body in bodies)
+    return tuple(voters.Endpoint(body["name"], body["host"], body["port"]) for body in bodies)
 
 
-def key_of(node_id: int, directory_id: UUID) -> ReplicaKey | None:
+def key_of(node_id: int, directory_id: UUID) -> voters.ReplicaKey | None:
     """Return a replica's key; None for no node."""
-    return None if node_id == NO_NODE else ReplicaKey(node_id, directory_or_none(directory_id))
+    return None if node_id == voters.NO_NODE else voters.ReplicaKey(node_id, directory_or_none(directory_id))
 
 
 def _in_topic(name: str, topic: LogTopic, partition: Body) -> Body:
     return {"topics": [{name: topic.name, "partitions": [partition]}]}
 
 
-def _voter_body(key: ReplicaKey) -> Body:
+def _voter_body(key: voters.ReplicaKey) -> Body:
     return {"voter_id": key.id, "voter_directory_id": directory_or_zero(key.directory_id)}
 
 
-def _voter(body: Body) -> ReplicaKey:
-    return ReplicaKey(body["voter_id"], directory_or_none(body["voter_directory_id"]))
+def _voter(body: Body) -> voters.ReplicaKey:
+    return voters.ReplicaKey(body["voter_id"], directory_or_none(body["voter_directory_id"]))
 
 
-def _addressee(request: VoteRequest | BeginQuorumEpochRequest) -> tuple[int, UUID]:
+def _addressee(request: messages.VoteRequest | messages.BeginQuorumEpochRequest) -> tuple[int, UUID]:
     voter = request.voter
-    return (NO_NODE, directory_or_zero(None)) if voter is None else (voter.id, directory_or_zero(voter.directory_id))
+    return (
+        (voters.NO_NODE, directory_or_zero(None))
+        if voter is None
+        else (voter.id, directory_or_zero(voter.directory_id))
+    )
 
 
-def _vote_body(request: VoteRequest, topic: LogTopic) -> Body:
+def _vote_body(request: messages.VoteRequest, topic: LogTopic) -> Body:
     voter_id, voter_directory_id = _addressee(request)
     partition = {
         "partition_index": PARTITION,
@@ -211,19 +200,19 @@ def _vote_body(request: VoteRequest, topic: LogTopic) -> Body:
     return {"cluster_id": request.cluster_id, "voter_id": voter_id, **_in_topic("topic_name", topic, partition)}
 
 
-def _vote(body: Body, topic: LogTopic) -> VoteRequest:
+def _vote(body: Body, topic: LogTopic) -> messages.VoteRequest:
     partition = the_partition(body["topics"], topic, name="topic_name", index="partition_index")
-    return VoteRequest(
+    return messages.VoteRequest(
         body["cluster_id"],
         partition["replica_epoch"],
-        ReplicaKey(partition["replica_id"], directory_or_none(partition["replica_directory_id"])),
+        voters.ReplicaKey(partition["replica_id"], directory_or_none(partition["replica_directory_id"])),
         key_of(body["voter_id"], partition["voter_directory_id"]),
-        Position(partition["last_offset"], partition["last_offset_epoch"]),
+        batches.Position(partition["last_offset"], partition["last_offset_epoch"]),
         partition["pre_vote"],
     )
 
 
-def _begin_body(request: BeginQuorumEpochRequest, topic: LogTopic) -> Body:
+def _begin_body(request: messages.BeginQuorumEpochRequest, topic: LogTopic) -> Body:
     voter_id, voter_directory_id = _addressee(request)
     partition = {
         "partition_index": PARTITION,
@@ -239,9 +228,9 @@ def _begin_body(request: BeginQuorumEpochRequest, topic: LogTopic) -> Body:
     }
 
 
-def _begin(body: Body, topic: LogTopic) -> BeginQuorumEpochRequest:
+def _begin(body: Body, topic: LogTopic) -> messages.BeginQuorumEpochRequest:
     partition = the_partition(body["topics"], topic, name="topic_name", index="partition_index")
-    return BeginQuorumEpochRequest(
+    return messages.BeginQuorumEpochRequest(
         body["cluster_id"],
         partition["leader_epoch"],
         partition["leader_id"],
@@ -250,7 +239,7 @@ def _begin(body: Body, topic: LogTopic) -> BeginQuorumEpochRequest:
     )
 
 
-def _end_body(request: EndQuorumEpochRequest, topic: LogTopic) -> Body:
+def _end_body(request: messages.EndQuorumEpochRequest, topic: LogTopic) -> Body:
     partition = {
         "partition_index": PARTITION,
         "leader_id": request.leader_id,
@@ -268,16 +257,16 @@ def _end_body(request: EndQuorumEpochRequest, topic: LogTopic) -> Body:
     }
 
 
-def _end(body: Body, topic: LogTopic, version: int) -> EndQuorumEpochRequest:
+def _end(body: Body, topic: LogTopic, version: int) -> messages.EndQuorumEpochRequest:
     partition = the_partition(body["topics"], topic, name="topic_name", index="partition_index")
     if version == 0:
-        successors = tuple(map(ReplicaKey, partition["preferred_successors"]))
+        successors = tuple(map(voters.ReplicaKey, partition["preferred_successors"]))
     else:
         successors = tuple(
-            ReplicaKey(candidate["candidate_id"], directory_or_none(candidate["candidate_directory_id"]))
+            voters.ReplicaKey(candidate["candidate_id"], directory_or_none(candidate["candidate_directory_id"]))
             for candidate in partition["preferred_candidates"]
         )
-    return EndQuorumEpochRequest(
+    return messages.EndQuorumEpochRequest(
         body["cluster_id"],
         partition["leader_epoch"],
         partition["leader_id"],
@@ -286,7 +275,7 @@ def _end(body: Body, topic: LogTopic, version: int) -> EndQuorumEpochRequest:
     )
 
 
-def _fetch_body(request: FetchRequest, topic: LogTopic, version: int) -> Body:
+def _fetch_body(request: messages.FetchRequest, topic: LogTopic, version: int) -> Body:
     partition = {
         "partition": PARTITION,
         "current_leader_epoch": request.epoch,
@@ -305,21 +294,21 @@ def _fetch_body(request: FetchRequest, topic: LogTopic, version: int) -> Body:
     }
 
 
-def _fetch(body: Body, topic: LogTopic, version: int) -> FetchRequest:
+def _fetch(body: Body, topic: LogTopic, version: int) -> messages.FetchRequest:
     partition = fetch_partition(body["topics"], topic, "partition")
     replica_id = body["replica_state"]["replica_id"] if version >= REPLICA_STATE_FROM else body["replica_id"]
-    return FetchRequest(
+    return messages.FetchRequest(
         body["cluster_id"],
         partition["current_leader_epoch"],
-        ReplicaKey(replica_id, directory_or_none(partition["replica_directory_id"])),
-        Position(partition["fetch_offset"], partition["last_fetched_epoch"]),
-        partition.get("high_watermark", ANY_HIGH_WATERMARK),
+        voters.ReplicaKey(replica_id, directory_or_none(partition["replica_directory_id"])),
+        batches.Position(partition["fetch_offset"], partition["last_fetched_epoch"]),
+        partition.get("high_watermark", messages.ANY_HIGH_WATERMARK),
         body["max_wait_ms"],
         body["max_bytes"],
     )
 
 
-def _fetch_snapshot_body(request: FetchSnapshotRequest, topic: LogTopic) -> Body:
+def _fetch_snapshot_body(request: messages.FetchSnapshotRequest, topic: LogTopic) -> Body:
     partition = {
         "partition": PARTITION,
         "current_leader_epoch": request.epoch,
@@ -335,14 +324,14 @@ def _fetch_snapshot_body(request: FetchSnapshotRequest, topic: LogTopic) -> Body
     }
 
 
-def _fetch_snapshot(body: Body, topic: LogTopic) -> FetchSnapshotRequest:
+def _fetch_snapshot(body: Body, topic: LogTopic) -> messages.FetchSnapshotRequest:
     partition = the_partition(body["topics"], topic, name="name", index="partition")
     snapshot = partition["snapshot_id"]
-    return FetchSnapshotRequest(
+    return messages.FetchSnapshotRequest(
         body["cluster_id"],
         partition["current_leader_epoch"],
-        ReplicaKey(body["replica_id"], directory_or_none(partition["replica_directory_id"])),
-        Position(snapshot["end_offset"], snapshot["epoch"]),
+        voters.ReplicaKey(body["replica_id"], directory_or_none(partition["replica_directory_id"])),
+        batches.Position(snapshot["end_offset"], snapshot["epoch"]),
         partition["position"],
         body["max_bytes"],
     )

@@ -6,38 +6,10 @@ bytes of snapshots are passed next to the values. Source: Kafka's RaftUtil and K
 
 from collections.abc import Callable
 
-from controller_core.quorum.batches import Position
-from controller_core.quorum.messages import (
-    NONE,
-    UNKNOWN,
-    AddRaftVoterResponse,
-    ApiVersionsResponse,
-    BeginQuorumEpochResponse,
-    DescribeQuorumResponse,
-    EndQuorumEpochResponse,
-    FailedResponse,
-    FetchResponse,
-    FetchSnapshotResponse,
-    Leadership,
-    RemoveRaftVoterResponse,
-    ReplicaState,
-    ResponseBody,
-    UpdateRaftVoterResponse,
-    VoteResponse,
-)
-from controller_core.quorum.voters import Endpoint, VersionRange
-from controller_core.shell.quorum.wire_batches import decode_log, directory_or_zero
-from controller_core.shell.quorum.wire_requests import (
-    PARTITION,
-    LogTopic,
-    WrongTopicError,
-    endpoint_bodies,
-    fetch_partition,
-    the_partition,
-)
+from controller_core.quorum import batches, messages, voters
+from controller_core.shell.quorum import wire_batches, wire_requests
 from kafka_metadata.metadata_versions import KRAFT_VERSION
-from kafka_wire import ApiKey, Body, ErrorCode
-from kafka_wire.failures import WireError
+from kafka_wire import ApiKey, Body, ErrorCode, failures
 
 _ENDPOINTS_FROM = {
     ApiKey.VOTE: 1,
@@ -52,27 +24,32 @@ _NODES_FROM = _DIRECTORIES_FROM = 2
 """Version of DescribeQuorum from which it has the voters' endpoints, and the directories of replicas (KIP-853)."""
 
 
-def encode_response(response: ResponseBody, topic: LogTopic, version: int, data: bytes = b"") -> Body:
+def encode_response(
+    response: messages.ResponseBody, topic: wire_requests.LogTopic, version: int, data: bytes = b""
+) -> Body:
     """Return the body of a response. `data` are the records or the bytes of a snapshot that it names."""
     match response:
-        case VoteResponse():
+        case messages.VoteResponse():
             partition = {**_known(response.leadership), "vote_granted": response.granted}
             return _election_body(ApiKey.VOTE, response.error, response.leadership, partition, topic, version)
-        case BeginQuorumEpochResponse(error=error, leadership=known):
+        case messages.BeginQuorumEpochResponse(error=error, leadership=known):
             return _election_body(ApiKey.BEGIN_QUORUM_EPOCH, error, known, _known(known), topic, version)
-        case EndQuorumEpochResponse(error=error, leadership=known):
+        case messages.EndQuorumEpochResponse(error=error, leadership=known):
             return _election_body(ApiKey.END_QUORUM_EPOCH, error, known, _known(known), topic, version)
-        case FetchResponse():
+        case messages.FetchResponse():
             return _fetch_body(response, topic, version, data)
-        case FetchSnapshotResponse():
+        case messages.FetchSnapshotResponse():
             return _fetch_snapshot_body(response, topic, version, data)
-        case AddRaftVoterResponse(error=error, message=message) | RemoveRaftVoterResponse(error=error, message=message):
+        case (
+            messages.AddRaftVoterResponse(error=error, message=message)
+            | messages.RemoveRaftVoterResponse(error=error, message=message)
+        ):
             return {"error_code": error, "error_message": _message(error, message)}
-        case UpdateRaftVoterResponse(error=error, leadership=known):
+        case messages.UpdateRaftVoterResponse(error=error, leadership=known):
             return {"error_code": error, "current_leader": _known(known) | _host_and_port(known)}
-        case DescribeQuorumResponse():
+        case messages.DescribeQuorumResponse():
             return _describe_body(response, topic, version)
-        case ApiVersionsResponse() | FailedResponse():
+        case messages.ApiVersionsResponse() | messages.FailedResponse():
             raise AssertionError(response)
 
 
@@ -100,14 +77,14 @@ def wrong_topic_body(key: ApiKey, request: Body) -> Body:
     return {"error_code": ErrorCode.INVALID_REQUEST}
 
 
-def decode_response(key: ApiKey, version: int, body: Body, topic: LogTopic) -> ResponseBody:
+def decode_response(key: ApiKey, version: int, body: Body, topic: wire_requests.LogTopic) -> messages.ResponseBody:
     """Return the response in a body, or why it cannot be used: another partition, or corrupt records."""
     try:
         return _DECODERS[key](body, topic, version)
-    except WrongTopicError:
-        return FailedResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    except WireError:
-        return FailedResponse(ErrorCode.CORRUPT_MESSAGE)
+    except wire_requests.WrongTopicError:
+        return messages.FailedResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    except failures.WireError:
+        return messages.FailedResponse(ErrorCode.CORRUPT_MESSAGE)
 
 
 def error_of(code: int) -> ErrorCode:
@@ -118,44 +95,49 @@ def error_of(code: int) -> ErrorCode:
         return ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-def _is_about_the_request(error: ErrorCode, known: Leadership) -> bool:
-    return error is not NONE and known.epoch == UNKNOWN
+def _is_about_the_request(error: ErrorCode, known: messages.Leadership) -> bool:
+    return error is not messages.NONE and known.epoch == messages.UNKNOWN
 
 
-def _known(known: Leadership) -> Body:
+def _known(known: messages.Leadership) -> Body:
     return {"leader_id": known.leader_id, "leader_epoch": known.epoch}
 
 
-def _host_and_port(known: Leadership) -> Body:
+def _host_and_port(known: messages.Leadership) -> Body:
     return {} if known.endpoint is None else {"host": known.endpoint.host, "port": known.endpoint.port}
 
 
-def _node_endpoints(key: ApiKey, known: Leadership, version: int) -> Body:
+def _node_endpoints(key: ApiKey, known: messages.Leadership, version: int) -> Body:
     if known.endpoint is None or version < _ENDPOINTS_FROM[key]:
         return {}
     return {"node_endpoints": [{"node_id": known.leader_id, "host": known.endpoint.host, "port": known.endpoint.port}]}
 
 
 def _message(error: ErrorCode, message: str | None) -> str | None:
-    return None if error is NONE else message or error.message
+    return None if error is messages.NONE else message or error.message
 
 
 def _election_body(
-    key: ApiKey, error: ErrorCode, known: Leadership, partition: Body, topic: LogTopic, version: int
+    key: ApiKey,
+    error: ErrorCode,
+    known: messages.Leadership,
+    partition: Body,
+    topic: wire_requests.LogTopic,
+    version: int,
 ) -> Body:
     if _is_about_the_request(error, known):
         return {"error_code": error}
-    entry = {"partition_index": PARTITION, "error_code": error, **partition}
+    entry = {"partition_index": wire_requests.PARTITION, "error_code": error, **partition}
     topics = [{"topic_name": topic.name, "partitions": [entry]}]
     return {"topics": topics, **_node_endpoints(key, known, version)}
 
 
-def _fetch_body(response: FetchResponse, topic: LogTopic, version: int, records: bytes) -> Body:
+def _fetch_body(response: messages.FetchResponse, topic: wire_requests.LogTopic, version: int, records: bytes) -> Body:
     error, known = response.error, response.leadership
     if _is_about_the_request(error, known):
         return {"error_code": error}
     partition: Body = {
-        "partition_index": PARTITION,
+        "partition_index": wire_requests.PARTITION,
         "error_code": error,
         "high_watermark": response.high_watermark,
         "log_start_offset": response.log_start_offset,
@@ -170,12 +152,14 @@ def _fetch_body(response: FetchResponse, topic: LogTopic, version: int, records:
     return {"responses": responses, **_node_endpoints(ApiKey.FETCH, known, version)}
 
 
-def _fetch_snapshot_body(response: FetchSnapshotResponse, topic: LogTopic, version: int, data: bytes) -> Body:
+def _fetch_snapshot_body(
+    response: messages.FetchSnapshotResponse, topic: wire_requests.LogTopic, version: int, data: bytes
+) -> Body:
     error, known = response.error, response.leadership
     if _is_about_the_request(error, known):
         return {"error_code": error}
     partition: Body = {
-        "index": PARTITION,
+        "index": wire_requests.PARTITION,
         "error_code": error,
         "current_leader": _known(known),
         "size": response.size_bytes,
@@ -188,13 +172,13 @@ def _fetch_snapshot_body(response: FetchSnapshotResponse, topic: LogTopic, versi
     return {"topics": topics, **_node_endpoints(ApiKey.FETCH_SNAPSHOT, known, version)}
 
 
-def _position(position: Position) -> Body:
+def _position(position: batches.Position) -> Body:
     return {"end_offset": position.offset, "epoch": position.epoch}
 
 
-def _describe_body(response: DescribeQuorumResponse, topic: LogTopic, version: int) -> Body:
+def _describe_body(response: messages.DescribeQuorumResponse, topic: wire_requests.LogTopic, version: int) -> Body:
     partition = {
-        "partition_index": PARTITION,
+        "partition_index": wire_requests.PARTITION,
         "error_code": response.error,
         "error_message": _message(response.error, None),
         **_known(response.leadership),
@@ -205,12 +189,13 @@ def _describe_body(response: DescribeQuorumResponse, topic: LogTopic, version: i
     body: Body = {"topics": [{"topic_name": topic.name, "partitions": [partition]}]}
     if version >= _NODES_FROM:
         body["nodes"] = [
-            {"node_id": voter.key.id, "listeners": endpoint_bodies(voter.endpoints)} for voter in response.voters
+            {"node_id": voter.key.id, "listeners": wire_requests.endpoint_bodies(voter.endpoints)}
+            for voter in response.voters
         ]
     return body
 
 
-def _replica(state: ReplicaState, version: int) -> Body:
+def _replica(state: messages.ReplicaState, version: int) -> Body:
     body: Body = {
         "replica_id": state.key.id,
         "log_end_offset": state.end_offset,
@@ -218,65 +203,67 @@ def _replica(state: ReplicaState, version: int) -> Body:
         "last_caught_up_timestamp": state.last_caught_up_ms,
     }
     if version >= _DIRECTORIES_FROM:
-        body["replica_directory_id"] = directory_or_zero(state.key.directory_id)
+        body["replica_directory_id"] = wire_batches.directory_or_zero(state.key.directory_id)
     return body
 
 
-def _leadership(known: Body, body: Body) -> Leadership:
+def _leadership(known: Body, body: Body) -> messages.Leadership:
     leader_id = known["leader_id"]
     endpoints = (endpoint for endpoint in body.get("node_endpoints", ()) if endpoint["node_id"] == leader_id)
-    endpoint = next((Endpoint("", endpoint["host"], endpoint["port"]) for endpoint in endpoints), None)
-    return Leadership(known["leader_epoch"], leader_id, endpoint)
+    endpoint = next((voters.Endpoint("", endpoint["host"], endpoint["port"]) for endpoint in endpoints), None)
+    return messages.Leadership(known["leader_epoch"], leader_id, endpoint)
 
 
-def _vote(body: Body, topic: LogTopic, _: int) -> ResponseBody:
+def _vote(body: Body, topic: wire_requests.LogTopic, _: int) -> messages.ResponseBody:
     if error := error_of(body["error_code"]):
-        return VoteResponse(error)
-    partition = the_partition(body["topics"], topic, name="topic_name", index="partition_index")
-    return VoteResponse(error_of(partition["error_code"]), _leadership(partition, body), partition["vote_granted"])
+        return messages.VoteResponse(error)
+    partition = wire_requests.the_partition(body["topics"], topic, name="topic_name", index="partition_index")
+    return messages.VoteResponse(
+        error_of(partition["error_code"]), _leadership(partition, body), partition["vote_granted"]
+    )
 
 
-def _begin(body: Body, topic: LogTopic, _: int) -> ResponseBody:
+def _begin(body: Body, topic: wire_requests.LogTopic, _: int) -> messages.ResponseBody:
     if error := error_of(body["error_code"]):
-        return BeginQuorumEpochResponse(error)
-    partition = the_partition(body["topics"], topic, name="topic_name", index="partition_index")
-    return BeginQuorumEpochResponse(error_of(partition["error_code"]), _leadership(partition, body))
+        return messages.BeginQuorumEpochResponse(error)
+    partition = wire_requests.the_partition(body["topics"], topic, name="topic_name", index="partition_index")
+    return messages.BeginQuorumEpochResponse(error_of(partition["error_code"]), _leadership(partition, body))
 
 
-def _end(body: Body, topic: LogTopic, _: int) -> ResponseBody:
+def _end(body: Body, topic: wire_requests.LogTopic, _: int) -> messages.ResponseBody:
     if error := error_of(body["error_code"]):
-        return EndQuorumEpochResponse(error)
-    partition = the_partition(body["topics"], topic, name="topic_name", index="partition_index")
-    return EndQuorumEpochResponse(error_of(partition["error_code"]), _leadership(partition, body))
+        return messages.EndQuorumEpochResponse(error)
+    partition = wire_requests.the_partition(body["topics"], topic, name="topic_name", index="partition_index")
+    return messages.EndQuorumEpochResponse(error_of(partition["error_code"]), _leadership(partition, body))
 
 
-def _fetch(body: Body, topic: LogTopic, _: int) -> ResponseBody:
+def _fetch(body: Body, topic: wire_requests.LogTopic, _: int) -> messages.ResponseBody:
     if error := error_of(body["error_code"]):
-        return FetchResponse(error)
-    partition = fetch_partition(body["responses"], topic, "partition_index")
-    return FetchResponse(
+        return messages.FetchResponse(error)
+    partition = wire_requests.fetch_partition(body["responses"], topic, "partition_index")
+    return messages.FetchResponse(
         error_of(partition["error_code"]),
         _leadership(partition["current_leader"], body),
         partition["high_watermark"],
         partition["log_start_offset"],
         diverging=_position_or_none(partition["diverging_epoch"]),
         snapshot=_position_or_none(partition["snapshot_id"]),
-        batches=decode_log(bytes(partition["records"] or b""), is_verified=False),
+        batches=wire_batches.decode_log(bytes(partition["records"] or b""), is_verified=False),
     )
 
 
-def _position_or_none(body: Body) -> Position | None:
+def _position_or_none(body: Body) -> batches.Position | None:
     """Return an offset and epoch; None where they are the defaults of a response without them."""
     if body["end_offset"] < 0 or body["epoch"] < 0:
         return None
-    return Position(body["end_offset"], body["epoch"])
+    return batches.Position(body["end_offset"], body["epoch"])
 
 
-def _fetch_snapshot(body: Body, topic: LogTopic, _: int) -> ResponseBody:
+def _fetch_snapshot(body: Body, topic: wire_requests.LogTopic, _: int) -> messages.ResponseBody:
     if error := error_of(body["error_code"]):
-        return FetchSnapshotResponse(error)
-    partition = the_partition(body["topics"], topic, name="name", index="index")
-    return FetchSnapshotResponse(
+        return messages.FetchSnapshotResponse(error)
+    partition = wire_requests.the_partition(body["topics"], topic, name="name", index="index")
+    return messages.FetchSnapshotResponse(
         error_of(partition["error_code"]),
         _leadership(partition["current_leader"], body),
         _position_or_none(partition["snapshot_id"]),
@@ -286,29 +273,29 @@ def _fetch_snapshot(body: Body, topic: LogTopic, _: int) -> ResponseBody:
     )
 
 
-def _api_versions(body: Body, _: LogTopic, __: int) -> ResponseBody:
+def _api_versions(body: Body, _: wire_requests.LogTopic, __: int) -> messages.ResponseBody:
     features = {feature["name"]: feature for feature in body["supported_features"]}
     kraft = features.get(KRAFT_VERSION)
-    levels = None if kraft is None else VersionRange(kraft["min_version"], kraft["max_version"])
-    return ApiVersionsResponse(error_of(body["error_code"]), levels)
+    levels = None if kraft is None else voters.VersionRange(kraft["min_version"], kraft["max_version"])
+    return messages.ApiVersionsResponse(error_of(body["error_code"]), levels)
 
 
-def _add_voter(body: Body, _: LogTopic, __: int) -> ResponseBody:
-    return AddRaftVoterResponse(error_of(body["error_code"]), body["error_message"])
+def _add_voter(body: Body, _: wire_requests.LogTopic, __: int) -> messages.ResponseBody:
+    return messages.AddRaftVoterResponse(error_of(body["error_code"]), body["error_message"])
 
 
-def _remove_voter(body: Body, _: LogTopic, __: int) -> ResponseBody:
-    return RemoveRaftVoterResponse(error_of(body["error_code"]), body["error_message"])
+def _remove_voter(body: Body, _: wire_requests.LogTopic, __: int) -> messages.ResponseBody:
+    return messages.RemoveRaftVoterResponse(error_of(body["error_code"]), body["error_message"])
 
 
-def _update_voter(body: Body, _: LogTopic, __: int) -> ResponseBody:
+def _update_voter(body: Body, _: wire_requests.LogTopic, __: int) -> messages.ResponseBody:
     known = body["current_leader"]
-    endpoint = Endpoint("", known["host"], known["port"]) if known["host"] else None
-    leadership = Leadership(known["leader_epoch"], known["leader_id"], endpoint)
-    return UpdateRaftVoterResponse(error_of(body["error_code"]), leadership)
+    endpoint = voters.Endpoint("", known["host"], known["port"]) if known["host"] else None
+    leadership = messages.Leadership(known["leader_epoch"], known["leader_id"], endpoint)
+    return messages.UpdateRaftVoterResponse(error_of(body["error_code"]), leadership)
 
 
-_DECODERS: dict[ApiKey, Callable[[Body, LogTopic, int], ResponseBody]] = {
+_DECODERS: dict[ApiKey, Callable[[Body, wire_requests.LogTopic, int], messages.ResponseBody]] = {
     ApiKey.VOTE: _vote,
     ApiKey.BEGIN_QUORUM_EPOCH: _begin,
     ApiKey.END_QUORUM_EPOCH: _end,

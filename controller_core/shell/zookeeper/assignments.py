@@ -18,8 +18,7 @@ from functools import partial
 
 from controller_core.model import events, zookeeper_events
 from controller_core.shell.active import ActiveTerm, OverloadedError
-from controller_core.shell.zookeeper.optimistic import store_errors
-from controller_core.shell.zookeeper.reading import find_topics, with_configs
+from controller_core.shell.zookeeper import optimistic, reading
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
 from controller_core.zookeeper_mode.znode_versions import ZnodeVersions
 from kafka_zookeeper import paths
@@ -50,7 +49,7 @@ class AssignmentPoller:
 
     async def follow(self) -> None:
         """Poll one share after another, until cancelled."""
-        with store_errors():
+        with optimistic.store_errors():
             while True:
                 await asyncio.sleep(PAUSE_S)
                 names = await self._changed_names(self._next_share())
@@ -87,11 +86,11 @@ class AssignmentPoller:
     async def _read_changed(self, names: list[str]) -> events.Event | None:
         """Read topics again while no event is processed."""
         topics = self._controller.cluster.topics
-        found = await find_topics(self._session, names)
+        found = await reading.find_topics(self._session, names)
         self._unreadable.note(names, found)
         added = [record for record in found.records if record.name not in topics]
         if added:
             # Changed topics are found again in the next polling cycle: their versions still differ.
-            return zookeeper_events.TopicsRead(await with_configs(self._session, added), ())
+            return zookeeper_events.TopicsRead(await reading.with_configs(self._session, added), ())
         changed = [record for record in found.records if record.version != self._versions.known(record.name)]
-        return zookeeper_events.TopicsChanged(await with_configs(self._session, changed)) if changed else None
+        return zookeeper_events.TopicsChanged(await reading.with_configs(self._session, changed)) if changed else None

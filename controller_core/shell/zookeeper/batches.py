@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from controller_core.shell.zookeeper.operations import Group
-from kafka_zookeeper import paths, writes
-from kafka_zookeeper.session import Node
+from kafka_zookeeper import paths, session, writes
 
 MAX_RETRIES_PER_BATCH = 4
 """Times that a refused transaction is repeated without the groups whose znodes differ from the expected state. One read finds all of
@@ -24,7 +23,7 @@ class Transactor(Protocol):
     async def transact(self, operations: Sequence[writes.Operation]) -> writes.Committed | writes.Refused | None:
         """Commit operations in one transaction behind the fence, which is operation 0. None: the result is unknown."""
 
-    async def nodes_of(self, wanted: Sequence[str]) -> list[Node | None]:
+    async def nodes_of(self, wanted: Sequence[str]) -> list[session.Node | None]:
         """Read many znodes; None for one that does not exist."""
 
 
@@ -100,7 +99,7 @@ def target_path(group: Group) -> str:
     return group.operations[-1].path
 
 
-def _is_possible(operation: writes.Operation, node: Node | None) -> bool:
+def _is_possible(operation: writes.Operation, node: session.Node | None) -> bool:
     """Return whether an operation would be committed on the state that was read."""
     if isinstance(operation, writes.Create):
         return node is None

@@ -17,11 +17,9 @@ import time
 from dataclasses import dataclass
 
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
-from kafka_zookeeper import paths
-from kafka_zookeeper.formats import controller
-from kafka_zookeeper.formats.documents import FormatError, shown
+from kafka_zookeeper import paths, writes
+from kafka_zookeeper.formats import controller, documents
 from kafka_zookeeper.session import Node, ZooKeeperSession
-from kafka_zookeeper.writes import Committed, Create, Delete, Operation, SetData
 
 log = logging.getLogger(__name__)
 
@@ -84,13 +82,13 @@ class ControllerElection:
         blocked = ""
         try:
             if holder is not None and controller.controller_id(holder.data) == controller.NO_CONTROLLER:
-                blocked = f"{paths.CONTROLLER} names no broker ({shown(holder.data)}); delete it"
-        except FormatError as error:
+                blocked = f"{paths.CONTROLLER} names no broker ({documents.shown(holder.data)}); delete it"
+        except documents.FormatError as error:
             blocked = f"{paths.CONTROLLER} cannot be read ({error}); delete it"
         try:
             if epoch is not None:
                 controller.decode_controller_epoch(epoch.data)
-        except FormatError as error:
+        except documents.FormatError as error:
             blocked = f"{paths.CONTROLLER_EPOCH} cannot be read ({error}); write the number of the last epoch into it"
         if blocked and blocked != self._blocked:
             log.error("Controller election is blocked", extra={"error": blocked})
@@ -107,12 +105,14 @@ class ControllerElection:
                 return None
             if await self._session.get(paths.broker(held_by)) is None:
                 return None
-        return await self._claim((Delete(paths.CONTROLLER, holder.version),), held_by, epoch)
+        return await self._claim((writes.Delete(paths.CONTROLLER, holder.version),), held_by, epoch)
 
-    async def _claim(self, before: tuple[Operation, ...], taken_from: int, epoch: Node | None) -> Controllership | None:
+    async def _claim(
+        self, before: tuple[writes.Operation, ...], taken_from: int, epoch: Node | None
+    ) -> Controllership | None:
         if epoch is None:
             # The cluster never had a controller. Kafka begins with epoch 0 as well, and raises it.
-            await self._session.multi([Create(paths.CONTROLLER_EPOCH, controller.encode_controller_epoch(0))])
+            await self._session.multi([writes.Create(paths.CONTROLLER_EPOCH, controller.encode_controller_epoch(0))])
             return None
         raised = controller.decode_controller_epoch(epoch.data) + 1
         registration = controller.encode_controller(
@@ -120,11 +120,11 @@ class ControllerElection:
         )
         claim = (
             *before,
-            Create(paths.CONTROLLER, registration, ephemeral=True),
-            SetData(paths.CONTROLLER_EPOCH, controller.encode_controller_epoch(raised), epoch.version),
+            writes.Create(paths.CONTROLLER, registration, ephemeral=True),
+            writes.SetData(paths.CONTROLLER_EPOCH, controller.encode_controller_epoch(raised), epoch.version),
         )
         result = await self._session.multi(claim)
-        if not isinstance(result, Committed):
+        if not isinstance(result, writes.Committed):
             return None
         log.info("Acquired controllership", extra={"controller_epoch": raised, "taken_from": taken_from})
         return Controllership(raised, epoch.version + 1, taken_from)

@@ -13,10 +13,9 @@ from controller_core.model.quota import DEFAULT, EntityName, QuotaEntity, QuotaE
 from controller_core.shell.store import Config, UpdateConfig
 from controller_core.shell.zookeeper.optimistic import Attempt, optimistic_update
 from kafka_wire import ErrorCode, Failure
-from kafka_zookeeper import paths
+from kafka_zookeeper import paths, writes
 from kafka_zookeeper.formats import FormatError, configs
 from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
-from kafka_zookeeper.writes import Committed, Create, Delete, MultiResult, Operation, Refused, RefusedReason, SetData
 
 TYPES = {
     QuotaEntityType.USER: configs.EntityType.USERS,
@@ -27,7 +26,12 @@ UNNAMEABLE = frozenset({"", ".", ".."})
 """Names that no znode can have: no quota can be set for them, only the defaults apply."""
 PAUSE_S = 0.05
 """Pause before an update is tried again."""
-_RACES = {RefusedReason.BAD_VERSION, RefusedReason.NODE_EXISTS, RefusedReason.NO_NODE, RefusedReason.NOT_EMPTY}
+_RACES = {
+    writes.RefusedReason.BAD_VERSION,
+    writes.RefusedReason.NODE_EXISTS,
+    writes.RefusedReason.NO_NODE,
+    writes.RefusedReason.NOT_EMPTY,
+}
 _STORE_UNAVAILABLE = Failure(
     ErrorCode.REQUEST_TIMED_OUT, "The metadata store is not available at the moment. Retry the request."
 )
@@ -136,15 +140,15 @@ async def _change(
             [] if validate_only else [*await _writes(session, entity, node, wanted), _notification(entity)], None
         )
 
-    async def is_retried(ended: MultiResult) -> bool:
-        if isinstance(ended, Refused) and ended.reason is RefusedReason.NO_NODE:
+    async def is_retried(ended: writes.MultiResult) -> bool:
+        if isinstance(ended, writes.Refused) and ended.reason is writes.RefusedReason.NO_NODE:
             await _make_roots(session, entity)
-        return isinstance(ended, Refused) and ended.reason in _RACES
+        return isinstance(ended, writes.Refused) and ended.reason in _RACES
 
     failure, ended = await optimistic_update(session, attempt, is_retried, PAUSE_S)
-    if isinstance(ended, Committed):
+    if isinstance(ended, writes.Committed):
         return failure
-    if not isinstance(ended, Refused):
+    if not isinstance(ended, writes.Refused):
         return Failure(ErrorCode.REQUEST_TIMED_OUT, f"unknown whether {entity} was changed: connection lost")
     if ended.reason not in _RACES:
         message = f"failed to write {entity}: {ended.reason.value} {ended.detail}".strip()
@@ -152,21 +156,21 @@ async def _change(
     return Failure(ErrorCode.REQUEST_TIMED_OUT, f"{entity} is changed by other processes at the same time")
 
 
-async def _writes(session: ZooKeeperSession, entity: str, node: Node | None, wanted: Config) -> list[Operation]:
+async def _writes(session: ZooKeeperSession, entity: str, node: Node | None, wanted: Config) -> list[writes.Operation]:
     """Return the operations that make an entity's configuration the wanted one."""
     path = paths.entity_config(entity)
     if not wanted and not await session.children(path):
-        return [] if node is None else [Delete(path, node.version), *await _emptied(session, entity)]
+        return [] if node is None else [writes.Delete(path, node.version), *await _emptied(session, entity)]
     if node is not None:
-        return [SetData(path, configs.encode_config(wanted), node.version)]
+        return [writes.SetData(path, configs.encode_config(wanted), node.version)]
     parents = [f"{paths.CONFIG}/{parent}" for parent in _parents(entity)]
     missing = [parent for parent in parents if not await session.exists(parent)]
-    return [*(Create(parent, None) for parent in missing), Create(path, configs.encode_config(wanted))]
+    return [*(writes.Create(parent, None) for parent in missing), writes.Create(path, configs.encode_config(wanted))]
 
 
-async def _emptied(session: ZooKeeperSession, entity: str) -> list[Operation]:
+async def _emptied(session: ZooKeeperSession, entity: str) -> list[writes.Operation]:
     """Return the deletions of parents that are left without configuration and children, innermost first."""
-    deletions: list[Operation] = []
+    deletions: list[writes.Operation] = []
     child = entity
     for parent in reversed(_parents(entity)):
         path = f"{paths.CONFIG}/{parent}"
@@ -176,7 +180,7 @@ async def _emptied(session: ZooKeeperSession, entity: str) -> list[Operation]:
         if configs.decode_config(path, node.data):
             break
         # A child created in the meantime makes ZooKeeper refuse the deletion; a new configuration changes the version.
-        deletions.append(Delete(path, node.version))
+        deletions.append(writes.Delete(path, node.version))
         child = parent
     return deletions
 
@@ -203,8 +207,8 @@ def _malformed(error: FormatError) -> Failure:
     return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"the stored configuration of {entity} is malformed")
 
 
-def _notification(entity: str) -> Operation:
-    return Create(paths.CONFIG_CHANGE_PREFIX, configs.encode_config_change(entity), sequential=True)
+def _notification(entity: str) -> writes.Operation:
+    return writes.Create(paths.CONFIG_CHANGE_PREFIX, configs.encode_config_change(entity), sequential=True)
 
 
 def entity_path(entity: QuotaEntity) -> str:

@@ -9,9 +9,8 @@ from controller_core.rules.features import FeatureUpdate, Levels, Supported, upd
 from controller_core.shell.store import FeatureOutcomes
 from controller_core.shell.zookeeper.optimistic import Attempt, optimistic_update
 from kafka_wire import ErrorCode, Failure
-from kafka_zookeeper import formats, paths
+from kafka_zookeeper import formats, paths, writes
 from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
-from kafka_zookeeper.writes import Check, Committed, Create, MultiResult, Operation, Refused, SetData
 
 DISABLED = Failure(ErrorCode.INVALID_REQUEST, "Feature versioning system is disabled.")
 NOT_CONTROLLER = Failure(ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_CONTROLLER.message)
@@ -69,29 +68,29 @@ async def _update(
         levels, outcomes = update_features(updates, current.levels, supported)
         if validate_only or levels == current.levels:
             return Attempt([], outcomes)
-        fence = Check(paths.CONTROLLER_EPOCH, epoch.version)
+        fence = writes.Check(paths.CONTROLLER_EPOCH, epoch.version)
         return Attempt([fence, _write(feature, current, levels)], outcomes)
 
     outcomes, ended = await optimistic_update(session, attempt, _is_retried)
-    if isinstance(ended, Committed):
+    if isinstance(ended, writes.Committed):
         return outcomes
-    if isinstance(ended, Refused):
+    if isinstance(ended, writes.Refused):
         return NOT_CONTROLLER if ended.index == FENCE else FAILED
     return (
         outcomes if isinstance(outcomes, Failure) else {name: outcome or FAILED for name, outcome in outcomes.items()}
     )
 
 
-async def _is_retried(ended: MultiResult) -> bool:
+async def _is_retried(ended: writes.MultiResult) -> bool:
     """Return whether another process was faster; only a refusal by the fence is final."""
-    return isinstance(ended, Refused) and ended.index != FENCE
+    return isinstance(ended, writes.Refused) and ended.index != FENCE
 
 
-def _write(feature: Node | None, current: formats.FinalizedFeatures, levels: Levels) -> Operation:
+def _write(feature: Node | None, current: formats.FinalizedFeatures, levels: Levels) -> writes.Operation:
     data = formats.encode_features(formats.FinalizedFeatures(formats.FeatureStatus.ENABLED, levels, current.version))
     if feature is None:
-        return Create(paths.FEATURE, data)
-    return SetData(paths.FEATURE, data, feature.version)
+        return writes.Create(paths.FEATURE, data)
+    return writes.SetData(paths.FEATURE, data, feature.version)
 
 
 def _supported(broker_id: int, registration: Node | None) -> Supported:

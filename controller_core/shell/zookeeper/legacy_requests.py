@@ -10,8 +10,7 @@ from typing import TypeVar
 
 from controller_core.model import NO_EPOCH, Cluster, TopicPartition, events, zookeeper_events
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
-from kafka_zookeeper import formats, paths
-from kafka_zookeeper.session import Node
+from kafka_zookeeper import formats, paths, session
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +47,7 @@ class LegacyRequests:
         )
 
 
-def _decoded(path: str, node: Node, decode: Callable[[bytes | None], _T]) -> _T | None:
+def _decoded(path: str, node: session.Node, decode: Callable[[bytes | None], _T]) -> _T | None:
     try:
         return decode(node.data)
     except formats.FormatError as error:

@@ -9,19 +9,14 @@ import time
 import numpy as np
 
 from controller_core.model import NO_EPOCH, Cluster, Origin, changes, zookeeper_changes
-from controller_core.shell.pace import Pauses
-from controller_core.shell.startup_checks import holds_replicas, is_registered
-from controller_core.shell.state_log import log_unreachable
-from controller_core.shell.zookeeper import reading
-from controller_core.shell.zookeeper.controller_election import Controllership
+from controller_core.shell import pace, startup_checks, state_log
+from controller_core.shell.zookeeper import controller_election, reading
 from controller_core.shell.zookeeper.store import Store
+from controller_core.zookeeper_mode import observed_topics, transitions
 from controller_core.zookeeper_mode.controller_id import claimed_by_states, claimed_partitions
-from controller_core.zookeeper_mode.observed_topics import build_topic_added
-from controller_core.zookeeper_mode.transitions import apply
 from controller_core.zookeeper_mode.znode_versions import ZnodeVersions
-from kafka_zookeeper import formats, paths
+from kafka_zookeeper import formats, paths, writes
 from kafka_zookeeper.session import ZooKeeperSession
-from kafka_zookeeper.writes import Create
 
 log = logging.getLogger(__name__)
 
@@ -62,14 +57,14 @@ async def create_features(store: Store) -> None:
     """
     (current,) = await store.nodes_of([paths.FEATURE])
     if current is None:
-        await store.transact([Create(paths.FEATURE, formats.encode_features(formats.FinalizedFeatures()))])
+        await store.transact([writes.Create(paths.FEATURE, formats.encode_features(formats.FinalizedFeatures()))])
 
 
 async def require_no_broker_with_id(session: ZooKeeperSession, own: int) -> None:
     """Raise IdentityError when a broker is registered under the controller's id."""
     node = await session.get(paths.broker(own))
     if node is not None:
-        raise is_registered(own, next(iter(reading.decode_brokers({str(own): node}, -1)), None))
+        raise startup_checks.is_registered(own, next(iter(reading.decode_brokers({str(own): node}, -1)), None))
 
 
 async def require_no_replicas_with_id(session: ZooKeeperSession, controller_id: int) -> None:
@@ -81,7 +76,7 @@ async def load_cluster(
     session: ZooKeeperSession,
     versions: ZnodeVersions,
     controller_id: int,
-    controllership: Controllership,
+    controllership: controller_election.Controllership,
     inter_broker_listener: str,
 ) -> Cluster:
     """Read brokers, topics, states, deletions and producer ids, and note the znodes' versions in `versions`.
@@ -94,14 +89,14 @@ async def load_cluster(
     nodes = await session.multi_get([f"{paths.BROKER_IDS}/{name}" for name in ids])
     read = reading.brokers_read(dict(zip(ids, nodes, strict=True)), controller_id, inter_broker_listener)
     observed = zookeeper_changes.BrokersObserved(read.brokers, read.unreachable)
-    log_unreachable(cluster, observed)
-    apply(cluster, observed)
+    state_log.log_unreachable(cluster, observed)
+    transitions.apply(cluster, observed)
     await _load_partitions(session, cluster, versions)
     cluster.unclean_topics = await reading.read_unclean_topics(session, list(cluster.topics))
     producer_ids = await reading.read_producer_ids(session)
     _apply(cluster, versions, changes.ProducerIdsObserved(producer_ids.block_end), producer_ids.version)
     queued = tuple(name for name in await session.children(paths.DELETE_TOPICS) or [] if name in cluster.topics)
-    apply(cluster, zookeeper_changes.DeletionQueued(queued, Origin.OBSERVED))
+    transitions.apply(cluster, zookeeper_changes.DeletionQueued(queued, Origin.OBSERVED))
     log.info(
         "Loaded cluster state",
         extra={
@@ -117,10 +112,12 @@ async def load_cluster(
 async def _load_partitions(session: ZooKeeperSession, cluster: Cluster, versions: ZnodeVersions) -> None:
     """Read topics and the states of their partitions. Raises IdentityError."""
     names = await session.children(paths.TOPICS) or []
-    pauses = Pauses(STATES_PER_READ)
+    pauses = pace.Pauses(STATES_PER_READ)
     for start in range(0, len(names), TOPICS_PER_READ):
         for record in await reading.read_topics(session, names[start : start + TOPICS_PER_READ]):
-            _apply(cluster, versions, build_topic_added(cluster, record, repaired=False), record.version)
+            _apply(
+                cluster, versions, observed_topics.build_topic_added(cluster, record, repaired=False), record.version
+            )
             await pauses.after(len(record.replicas))
     rows = cluster.columns.used()
     claimed = [rows[:0]]
@@ -131,14 +128,14 @@ async def _load_partitions(session: ZooKeeperSession, cluster: Cluster, versions
         if states is not None:
             # Before they are applied: members of an ISR that are not replicas are not kept in memory.
             claimed.append(claimed_by_states(states, cluster.controller_id))
-            apply(cluster, states)
+            transitions.apply(cluster, states)
     partitions = claimed_partitions(cluster, np.concatenate(claimed))
     if partitions:
-        raise holds_replicas(cluster.controller_id, partitions)
+        raise startup_checks.holds_replicas(cluster.controller_id, partitions)
 
 
 def _apply(cluster: Cluster, versions: ZnodeVersions, change: changes.Change, version: int) -> None:
-    apply(cluster, change)
+    transitions.apply(cluster, change)
     versions.note(change, version)
 
 

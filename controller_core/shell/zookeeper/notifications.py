@@ -14,8 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from controller_core.model import Cluster, IntArray, events, zookeeper_changes, zookeeper_events
-from controller_core.model.settings import BrokerDefault
+from controller_core.model import Cluster, IntArray, events, settings, zookeeper_changes, zookeeper_events
 from controller_core.shell.zookeeper.reading import read_states, read_unclean_default, read_unclean_topics
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
 from kafka_zookeeper import formats, paths
@@ -110,9 +109,9 @@ class ConfigNotifications:
         known = [name for name in named if name in self._cluster.topics]
         found = await read_unclean_topics(self._session, known) if known else {}
         topics = {name: found.get(name) for name in known}
-        defaults: dict[BrokerDefault, bool | None] = {}
+        defaults: dict[settings.BrokerDefault, bool | None] = {}
         if is_first or BROKERS_DEFAULT in entities:
-            defaults[BrokerDefault.DYNAMIC] = await read_unclean_default(self._session)
+            defaults[settings.BrokerDefault.DYNAMIC] = await read_unclean_default(self._session)
         return zookeeper_events.UncleanElectionRead(topics, defaults) if topics or defaults else None
 
 

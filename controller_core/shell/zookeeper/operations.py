@@ -18,16 +18,15 @@ import numpy as np
 from controller_core.model import NO_BROKER, NO_EPOCH, Cluster, Move, Origin, Replicas, changes, zookeeper_changes
 from controller_core.model.columns import unpad
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
-from kafka_zookeeper import formats, paths
+from kafka_zookeeper import formats, paths, writes
 from kafka_zookeeper.formats import partition_columns
-from kafka_zookeeper.writes import ANY_VERSION, Create, Delete, Operation, SetData
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """Operations that must be committed together."""
 
-    operations: tuple[Operation, ...]
+    operations: tuple[writes.Operation, ...]
     row: int = NO_EPOCH
     """The row whose state the group writes; -1 for other groups."""
     topic: str = ""
@@ -56,11 +55,11 @@ def groups_of(cluster: Cluster, change: changes.Change, expected: int, present: 
             return [_assignment(cluster, change.topic, expected, finished=dict(change.replicas))]
         case zookeeper_changes.DeletionQueued(origin=Origin.REQUESTED):
             queued = [paths.delete_topic(name) for name in change.topics]
-            return [Group((Create(path, None),)) for path in queued if path not in present]
+            return [Group((writes.Create(path, None),)) for path in queued if path not in present]
         case zookeeper_changes.PendingReassignmentRequestsChanged(origin=Origin.REQUESTED):
             return [Group((_move_requests(change, expected),))]
         case zookeeper_changes.ElectionRequestsProcessed():
-            return [Group((Delete(paths.PREFERRED_REPLICA_ELECTION, expected),))]
+            return [Group((writes.Delete(paths.PREFERRED_REPLICA_ELECTION, expected),))]
         case changes.ProducerIdsAllocated():
             return [_producer_ids(change, expected)]
         case _:
@@ -70,11 +69,15 @@ def groups_of(cluster: Cluster, change: changes.Change, expected: int, present: 
 def _new_topic(change: changes.TopicAdded, present: AbstractSet[str]) -> Group:
     """Write a topic's configuration and its assignment, in Kafka's order (AdminZkClient.createTopic)."""
     config_path, config = paths.topic_config(change.name), formats.encode_config(change.configs)
-    configured = SetData(config_path, config, ANY_VERSION) if config_path in present else Create(config_path, config)
+    configured = (
+        writes.SetData(config_path, config, writes.ANY_VERSION)
+        if config_path in present
+        else writes.Create(config_path, config)
+    )
     replicas = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
     document = formats.encode_topic(formats.TopicAssignment(replicas, topic_id=change.topic_id))
-    parent = Create(paths.partitions(change.name), None)
-    return Group((configured, Create(paths.topic(change.name), document), parent), topic=change.name)
+    parent = writes.Create(paths.partitions(change.name), None)
+    return Group((configured, writes.Create(paths.topic(change.name), document), parent), topic=change.name)
 
 
 def _repaired_topic(change: changes.TopicAdded, expected: int) -> Group:
@@ -82,7 +85,7 @@ def _repaired_topic(change: changes.TopicAdded, expected: int) -> Group:
     adding = {partition: move.adding for partition, move in change.moves.items()}
     removing = {partition: move.removing for partition, move in change.moves.items()}
     document = formats.encode_topic(formats.TopicAssignment(replicas, adding, removing, change.topic_id))
-    return Group((SetData(paths.topic(change.name), document, expected),), topic=change.name)
+    return Group((writes.SetData(paths.topic(change.name), document, expected),), topic=change.name)
 
 
 def _assignment(
@@ -114,7 +117,7 @@ def _assignment(
             topic_id or topic.topic_id,
         )
     )
-    return Group((SetData(paths.topic(name), document, expected),), topic=name)
+    return Group((writes.SetData(paths.topic(name), document, expected),), topic=name)
 
 
 def _states(cluster: Cluster, change: changes.PartitionStates, present: AbstractSet[str]) -> list[Group]:
@@ -136,11 +139,11 @@ def _states(cluster: Cluster, change: changes.PartitionStates, present: Abstract
     for row, version, document in zip(rows, versions, documents, strict=True):
         path = where[row]
         if version != NO_EPOCH:
-            groups.append(Group((SetData(path, document, version),), row))
+            groups.append(Group((writes.SetData(path, document, version),), row))
             continue
         parent = path.rpartition("/")[0]
-        parents: tuple[Operation, ...] = () if parent in present else (Create(parent, None),)
-        groups.append(Group((*parents, Create(path, document)), row))
+        parents: tuple[writes.Operation, ...] = () if parent in present else (writes.Create(parent, None),)
+        groups.append(Group((*parents, writes.Create(path, document)), row))
     return groups
 
 
@@ -159,15 +162,15 @@ def parents_of(cluster: Cluster, change: changes.Change) -> list[str]:
     return [paths.partitions(topic.name) for topic, _ in cluster.by_topic(first.tolist())]
 
 
-def _move_requests(change: zookeeper_changes.PendingReassignmentRequestsChanged, expected: int) -> Operation:
+def _move_requests(change: zookeeper_changes.PendingReassignmentRequestsChanged, expected: int) -> writes.Operation:
     if not change.targets:
-        return Delete(paths.REASSIGN_PARTITIONS, expected)
+        return writes.Delete(paths.REASSIGN_PARTITIONS, expected)
     targets = {formats.TopicPartition(*name): target for name, target in change.targets.items()}
-    return SetData(paths.REASSIGN_PARTITIONS, formats.encode_reassignment(targets), expected)
+    return writes.SetData(paths.REASSIGN_PARTITIONS, formats.encode_reassignment(targets), expected)
 
 
 def _producer_ids(change: changes.ProducerIdsAllocated, expected: int) -> Group:
     document = formats.encode_producer_id_block(formats.ProducerIdBlock(change.broker, change.first, change.last))
     path = paths.PRODUCER_ID_BLOCK
-    written = Create(path, document) if expected == NO_ZNODE else SetData(path, document, expected)
+    written = writes.Create(path, document) if expected == NO_ZNODE else writes.SetData(path, document, expected)
     return Group((written,))

@@ -10,23 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model import (
-    Broker,
-    Cluster,
-    Endpoint,
-    IntArray,
-    TopicPartition,
-    zookeeper_changes,
-    zookeeper_events,
-)
-from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER
-from controller_core.model.settings import UNCLEAN_ELECTION
+from controller_core import model
+from controller_core.model import settings, zookeeper_changes, zookeeper_events
+from controller_core.model.ids import MAX_BROKER_ID
 from controller_core.shell.pace import Pauses
 from controller_core.shell.zookeeper.validation import check_assignment, is_valid_state
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE
 from kafka_zookeeper import formats, paths
-from kafka_zookeeper.formats import partition_columns
-from kafka_zookeeper.formats.producer_ids import INT64_MAX
+from kafka_zookeeper.formats import partition_columns, producer_ids
 from kafka_zookeeper.session import Node, ZooKeeperSession
 
 log = logging.getLogger(__name__)
@@ -40,12 +31,12 @@ CONFIGS_PER_STEP = 2_000
 """Topic configurations that are decoded before the event loop runs: about 10 ms."""
 
 
-def decode_brokers(nodes: Mapping[str, Node | None], controller_id: int) -> tuple[Broker, ...]:
+def decode_brokers(nodes: Mapping[str, Node | None], controller_id: int) -> tuple[model.Broker, ...]:
     """Decode registrations; deleted ones and those that cannot be decoded are omitted.
 
     A broker with the controller's own id is omitted as well: its actions could not be distinguished from the controller's.
     """
-    brokers: list[Broker] = []
+    brokers: list[model.Broker] = []
     for name, node in nodes.items():
         if node is None or not (name.isascii() and name.isdigit()) or int(name) > MAX_BROKER_ID:
             continue
@@ -64,10 +55,10 @@ def decode_brokers(nodes: Mapping[str, Node | None], controller_id: int) -> tupl
             )
             continue
         endpoints = tuple(
-            Endpoint(endpoint.listener, endpoint.host, endpoint.port, endpoint.security_protocol)
+            model.Endpoint(endpoint.listener, endpoint.host, endpoint.port, endpoint.security_protocol)
             for endpoint in found.endpoints
         )
-        brokers.append(Broker(broker_id, node.czxid, endpoints, found.rack))
+        brokers.append(model.Broker(broker_id, node.czxid, endpoints, found.rack))
     return tuple(brokers)
 
 
@@ -129,7 +120,7 @@ async def read_topics(session: ZooKeeperSession, names: Sequence[str]) -> tuple[
 
 
 async def read_states(
-    session: ZooKeeperSession, cluster: Cluster, rows: IntArray, *, shares_a_replica: bool = True
+    session: ZooKeeperSession, cluster: model.Cluster, rows: model.IntArray, *, shares_a_replica: bool = True
 ) -> zookeeper_changes.StatesObserved | None:
     """Read the states of rows; None if none of them has one.
 
@@ -158,7 +149,7 @@ async def read_states(
     valid = np.flatnonzero(columns.present & is_valid)
     if not len(valid):
         return None
-    versions = np.array([NO_BROKER if node is None else node.version for node in nodes], dtype=np.int32)
+    versions = np.array([model.NO_BROKER if node is None else node.version for node in nodes], dtype=np.int32)
     return zookeeper_changes.StatesObserved(
         rows[valid],
         columns.leader[valid],
@@ -170,16 +161,16 @@ async def read_states(
     )
 
 
-def _partition(name: TopicPartition) -> dict[str, str | int]:
+def _partition(name: model.TopicPartition) -> dict[str, str | int]:
     return {"topic": name.topic, "partition": name.partition}
 
 
-def _rectangle(flat: IntArray, offsets: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> IntArray:
+def _rectangle(flat: model.IntArray, offsets: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> model.IntArray:
     """Convert concatenated lists to one row each, padded with -1."""
     width = int(counts.max(initial=1))
     slots = np.arange(width)
     filled = slots < counts[:, None]
-    rectangle = np.full((len(counts), width), NO_BROKER, dtype=np.int32)
+    rectangle = np.full((len(counts), width), model.NO_BROKER, dtype=np.int32)
     rectangle[filled] = flat[(offsets[:-1, None] + slots)[filled]]
     return rectangle
 
@@ -201,8 +192,8 @@ async def read_unclean_topics(session: ZooKeeperSession, names: Sequence[str]) -
             log.error("Failed to decode topic configuration", extra={"topic": name, "error": str(error)})
             unclean[name] = False
             continue
-        if UNCLEAN_ELECTION in config:
-            unclean[name] = _is_true(config[UNCLEAN_ELECTION])
+        if settings.UNCLEAN_ELECTION in config:
+            unclean[name] = _is_true(config[settings.UNCLEAN_ELECTION])
     return unclean
 
 
@@ -213,7 +204,7 @@ async def with_configs(
     if not records:
         return ()
     unclean = await read_unclean_topics(session, [record.name for record in records])
-    configs = {name: {UNCLEAN_ELECTION: str(allowed).lower()} for name, allowed in unclean.items()}
+    configs = {name: {settings.UNCLEAN_ELECTION: str(allowed).lower()} for name, allowed in unclean.items()}
     return tuple(replace(record, configs=configs.get(record.name, {})) for record in records)
 
 
@@ -226,7 +217,7 @@ async def read_unclean_default(session: ZooKeeperSession) -> bool | None:
     except formats.FormatError as error:
         log.error("Failed to decode the brokers' default configuration", extra={"path": path, "error": error.reason})
         return None
-    return _is_true(config[UNCLEAN_ELECTION]) if UNCLEAN_ELECTION in config else None
+    return _is_true(config[settings.UNCLEAN_ELECTION]) if settings.UNCLEAN_ELECTION in config else None
 
 
 def _is_true(text: str) -> bool:
@@ -258,5 +249,5 @@ async def read_producer_ids(session: ZooKeeperSession) -> ProducerIds:
             "Failed to decode the last block of producer ids; none is allocated any longer. Correct the znode and restart the controller",
             extra={"error": str(error)},
         )
-        return ProducerIds(INT64_MAX, node.version)
+        return ProducerIds(producer_ids.INT64_MAX, node.version)
     return ProducerIds(-1 if block is None else block.last_producer_id, node.version)

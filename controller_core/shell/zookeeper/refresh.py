@@ -8,13 +8,7 @@ from controller_core.model import Cluster, Origin, zookeeper_events
 from controller_core.model.changes import Change, ProducerIdsObserved, TopicRemoved
 from controller_core.model.events import PRODUCER_IDS
 from controller_core.shell.store import Outcome
-from controller_core.shell.zookeeper.reading import (
-    ProducerIds,
-    find_topics,
-    read_producer_ids,
-    read_states,
-    with_configs,
-)
+from controller_core.shell.zookeeper import reading
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
 from controller_core.zookeeper_mode.observed_topics import build_topic_observed
 from controller_core.zookeeper_mode.znode_versions import ZnodeVersions
@@ -47,22 +41,22 @@ async def refresh(
     found = Refreshed()
     if outcome.stale_rows:
         rows = np.array(sorted(set(outcome.stale_rows)), dtype=np.int32)
-        states = await read_states(session, cluster, rows)
+        states = await reading.read_states(session, cluster, rows)
         if states is not None and (states.partition_epoch != cluster.columns.partition_epoch[states.rows]).any():
             found.changes.append(states)
     if outcome.stale_topics:
         names = sorted(set(outcome.stale_topics))
-        topics = await find_topics(session, names)
+        topics = await reading.find_topics(session, names)
         unreadable.note(names, topics)
         records = {record.name: record for record in topics.records}
         unknown = [record for name, record in records.items() if name not in cluster.topics]
-        found.unknown_topics = await with_configs(session, unknown)
+        found.unknown_topics = await reading.with_configs(session, unknown)
         known = [name for name in names if name in cluster.topics and name not in topics.unreadable]
         found.changes += [change for name in known if (change := _topic(versions, name, records.get(name))) is not None]
         found.versions |= {name: record.version for name, record in records.items()}
     if outcome.stale_producer_ids:
-        producer_ids = await read_producer_ids(session)
-        if producer_ids != ProducerIds(cluster.last_producer_id, versions.known(PRODUCER_IDS)):
+        producer_ids = await reading.read_producer_ids(session)
+        if producer_ids != reading.ProducerIds(cluster.last_producer_id, versions.known(PRODUCER_IDS)):
             found.changes.append(ProducerIdsObserved(producer_ids.block_end))
             found.versions[PRODUCER_IDS] = producer_ids.version
     return found

@@ -11,8 +11,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 
 from kafka_wire.net.server import CloseConnection
-from kafka_wire.sasl.scram_decoy import CredentialShape, shape_of
-from kafka_wire.sasl.scram_keys import ScramCredential, decode_credential
+from kafka_wire.sasl import scram_decoy, scram_keys
 from kafka_zookeeper import formats, paths
 from kafka_zookeeper.session import Node, ZooKeeperError, ZooKeeperSession
 
@@ -44,14 +43,14 @@ class ScramUsers:
         self._names: tuple[float, frozenset[str]] | None = None
         """The time of the last read, and the sanitized names."""
         self._configs: OrderedDict[str, tuple[float, Config]] = OrderedDict()
-        self._shapes: tuple[float, Mapping[str, Counter[CredentialShape]]] | None = None
+        self._shapes: tuple[float, Mapping[str, Counter[scram_decoy.CredentialShape]]] | None = None
         """The time of the last read, and the shapes by mechanism."""
         self._unknown: dict[int, tuple[float, None]] = {}
         """The time of the last read for unknown users, by slot."""
         self._reading = asyncio.Lock()
         """Held by the one task that reads; all others wait for its result."""
 
-    async def credential(self, mechanism: str, user: str) -> ScramCredential | None:
+    async def credential(self, mechanism: str, user: str) -> scram_keys.ScramCredential | None:
         """Return a user's credential, or None. Raises CloseConnection when ZooKeeper cannot be read."""
         name = formats.sanitize(user)
         async with self._reading:
@@ -65,7 +64,7 @@ class ScramUsers:
                 raise CloseConnection(f"failed to read SCRAM credentials: {error}") from error
         return _credential(name, config, mechanism)
 
-    async def shapes(self, mechanism: str) -> Mapping[CredentialShape, int]:
+    async def shapes(self, mechanism: str) -> Mapping[scram_decoy.CredentialShape, int]:
         """Count the users' credentials by shape."""
         async with self._reading:
             session = self._session()
@@ -101,15 +100,15 @@ class ScramUsers:
             self._unknown[slot] = (self._clock(), None)
         return {}
 
-    async def _read_shapes(self, session: ZooKeeperSession) -> Mapping[str, Counter[CredentialShape]]:
+    async def _read_shapes(self, session: ZooKeeperSession) -> Mapping[str, Counter[scram_decoy.CredentialShape]]:
         names = sorted(await self._known_names(session))[:MAX_SAMPLED]
         user_paths = [_path(name) for name in names]
-        shapes: dict[str, Counter[CredentialShape]] = {}
+        shapes: dict[str, Counter[scram_decoy.CredentialShape]] = {}
         for name, path, node in zip(names, user_paths, await session.multi_get(user_paths), strict=True):
             config = _decode(path, node)
             for mechanism in config:
                 if (credential := _credential(name, config, mechanism)) is not None:
-                    shapes.setdefault(mechanism, Counter())[shape_of(credential)] += 1
+                    shapes.setdefault(mechanism, Counter())[scram_decoy.shape_of(credential)] += 1
         return shapes
 
     def _is_stale(self, read: tuple[float, object] | None, fresh_s: float) -> bool:
@@ -128,11 +127,11 @@ def _decode(path: str, node: Node | None) -> Config:
         return {}
 
 
-def _credential(name: str, config: Config, mechanism: str) -> ScramCredential | None:
+def _credential(name: str, config: Config, mechanism: str) -> scram_keys.ScramCredential | None:
     if mechanism not in config:
         return None
     try:
-        return decode_credential(config[mechanism])
+        return scram_keys.decode_credential(config[mechanism])
     except ValueError as error:
         log.warning(
             "Failed to decode SCRAM credential; it is not usable", extra={"path": _path(name), "error": str(error)}

@@ -17,22 +17,18 @@ from functools import partial
 from typing import Any
 
 from controller_core.model import Broker, Cluster, zookeeper_events
-from controller_core.shell.active import TermEndedError
+from controller_core.shell import active, periodic_tasks
 from controller_core.shell.broker_settings import BrokerSettingsReader
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
 from controller_core.shell.log_survey import LogSurvey, list_logs
 from controller_core.shell.metrics import Metrics
-from controller_core.shell.periodic_tasks import assign_topic_ids, balance_leaders
 from controller_core.shell.settings import ControllerSettings
-from controller_core.shell.zookeeper import loading
-from controller_core.shell.zookeeper.broker_registrations import RegisteredBrokers
+from controller_core.shell.zookeeper import broker_registrations, loading, optimistic, watching
 from controller_core.shell.zookeeper.controller_election import ControllerElection, Controllership
 from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
-from controller_core.shell.zookeeper.optimistic import store_errors
 from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
-from controller_core.shell.zookeeper.watching import ClusterWatcher
 from kafka_node.security.brokers import BrokerSecurity
 from kafka_wire.net.client import Backoff
 from kafka_zookeeper.session import ConnectFailedError, SessionState, ZooKeeperError, ZooKeeperSession, ensure_chroot
@@ -111,7 +107,7 @@ class SessionSupervisor:
         self.connected = False
         self._checked_replicas = False
         self.activation_gate = ActivationGate()
-        self.registered = RegisteredBrokers(settings.controller_id, self._registration_ended)
+        self.registered = broker_registrations.RegisteredBrokers(settings.controller_id, self._registration_ended)
         self.broker_settings = BrokerSettingsReader(
             settings.controller_id,
             settings.inter_broker_listener,
@@ -190,7 +186,7 @@ class SessionSupervisor:
             self.activation_gate.begin()
             try:
                 is_lost = await self._run_active(session, election, controllership)
-            except TermEndedError as error:
+            except active.TermEndedError as error:
                 # Another process acquired it in the meantime: there is nothing to undo.
                 log.info("Lost controllership while loading cluster state", extra={"error": str(error)})
             finally:
@@ -255,10 +251,10 @@ class SessionSupervisor:
 
     def _start_tasks(self, session: ZooKeeperSession, store: Store, controller: Controller) -> None:
         """Start the tasks that run until the active term ends."""
-        ClusterWatcher(controller, session, store.versions, store.unreadable).start()
+        watching.ClusterWatcher(controller, session, store.versions, store.unreadable).start()
         controller.spawn(controller.tick(), "tick")
-        controller.spawn(balance_leaders(controller, self.settings.leader_balance), "balance leaders")
-        controller.spawn(assign_topic_ids(controller), "assign topic ids")
+        controller.spawn(periodic_tasks.balance_leaders(controller, self.settings.leader_balance), "balance leaders")
+        controller.spawn(periodic_tasks.assign_topic_ids(controller), "assign topic ids")
         controller.spawn(self.broker_settings.follow(controller, partial(_cluster_id, session)), "read broker settings")
         listing = partial(list_logs, security=self._security)
         survey = LogSurvey(controller, self.settings.inter_broker_listener, listing, self._metrics)
@@ -271,5 +267,5 @@ class SessionSupervisor:
 
 
 async def _cluster_id(session: ZooKeeperSession) -> str:
-    with store_errors():
+    with optimistic.store_errors():
         return await loading.read_cluster_id(session)

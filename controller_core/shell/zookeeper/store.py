@@ -10,23 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from controller_core.model import Cluster, Origin
+from controller_core.model import Cluster, Origin, zookeeper_changes
 from controller_core.model.changes import Change, PartitionStates, ProducerIdsAllocated, TopicRemoved
 from controller_core.model.events import Event
-from controller_core.model.zookeeper_changes import (
-    DeletionDequeued,
-    ElectionRequestsProcessed,
-    NotificationsProcessed,
-    PendingReassignmentRequestsChanged,
-)
-from controller_core.shell.active import TermEndedError
+from controller_core.shell import active, store
 from controller_core.shell.pace import Pace
-from controller_core.shell.store import Deliver, Outcome, Reread
-from controller_core.shell.zookeeper.batches import target_path, write_groups
+from controller_core.shell.zookeeper import batches, optimistic, removal
 from controller_core.shell.zookeeper.operations import Group, groups_of, parents_of
-from controller_core.shell.zookeeper.optimistic import store_errors
 from controller_core.shell.zookeeper.refresh import refresh
-from controller_core.shell.zookeeper.removal import forget_deletions, remove_notifications, remove_topic
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
 from controller_core.zookeeper_mode.znode_versions import NO_ZNODE, ZnodeVersions, versions_read
 from kafka_zookeeper import paths
@@ -71,17 +62,17 @@ class Store:
         self.versions = ZnodeVersions()
         """Versions of the znodes of the current state; only the store and loading change them."""
         self.unreadable = UnreadableTopics()
-        self._deliver: Deliver = _discard
+        self._deliver: store.Deliver = _discard
         self._session = session
         self._fence = Check(paths.CONTROLLER_EPOCH, epoch_version)
         self._prepared = asyncio.Semaphore(MAX_STEPS_PREPARED)
         self._in_flight = asyncio.Semaphore(MAX_BATCHES_IN_FLIGHT)
 
-    def deliver_to(self, deliver: Deliver) -> None:
+    def deliver_to(self, deliver: store.Deliver) -> None:
         """Set the receiver of committed changes."""
         self._deliver = deliver
 
-    async def commit(self, cluster: Cluster, changes: Sequence[Change], event: Event) -> Outcome:
+    async def commit(self, cluster: Cluster, changes: Sequence[Change], event: Event) -> store.Outcome:
         """Write changes, and deliver in their order those that were written.
 
         The changes of one decision concern different znodes, so they are written concurrently. Changes that follow from an older
@@ -91,8 +82,8 @@ class Store:
         read = versions_read(event)
         based = [(change, self.versions.expected(change, read)) for change in changes]
         based = [(change, expected) for change, expected in based if not self.versions.is_stale(change, expected)]
-        outcome = Outcome()
-        with store_errors():
+        outcome = store.Outcome()
+        with optimistic.store_errors():
             parts = await asyncio.gather(*(self._commit_one(cluster, change, expected) for change, expected in based))
         written: list[tuple[Change, int]] = []
         for part, (_, expected) in zip(parts, based, strict=True):
@@ -105,14 +96,14 @@ class Store:
         await self._deliver_and_note(written)
         return outcome
 
-    async def reread(self, cluster: Cluster, outcome: Outcome) -> Reread:
+    async def reread(self, cluster: Cluster, outcome: store.Outcome) -> store.Reread:
         """Read again what was refused or whose result is unknown, and deliver what differs. Raises TermEndedError, StoreError."""
-        with store_errors():
+        with optimistic.store_errors():
             found = await refresh(self._session, cluster, outcome, self.versions, self.unreadable)
         await self._deliver_and_note(
             [(change, self.versions.expected(change, found.versions)) for change in found.changes]
         )
-        return Reread(bool(found.changes), found.unknown_topics)
+        return store.Reread(bool(found.changes), found.unknown_topics)
 
     async def _deliver_and_note(self, based: Sequence[tuple[Change, int]]) -> None:
         """Deliver changes, and note the versions that their znodes have now.
@@ -123,48 +114,50 @@ class Store:
         for change, expected in based:
             self.versions.note(change, expected)
 
-    async def _commit_one(self, cluster: Cluster, change: Change, expected: int) -> Outcome:
+    async def _commit_one(self, cluster: Cluster, change: Change, expected: int) -> store.Outcome:
         match change:
             case TopicRemoved(origin=Origin.REQUESTED):
-                done = await remove_topic(self, change.topic)
-            case DeletionDequeued():
-                done = await forget_deletions(self, change.names)
-            case NotificationsProcessed():
-                done = await remove_notifications(self, change.paths)
-            case PendingReassignmentRequestsChanged() | ElectionRequestsProcessed():
+                done = await removal.remove_topic(self, change.topic)
+            case zookeeper_changes.DeletionDequeued():
+                done = await removal.forget_deletions(self, change.names)
+            case zookeeper_changes.NotificationsProcessed():
+                done = await removal.remove_notifications(self, change.paths)
+            case zookeeper_changes.PendingReassignmentRequestsChanged() | zookeeper_changes.ElectionRequestsProcessed():
                 return await self._commit_list(cluster, change, expected)
             case _:
                 return await self._commit_groups(cluster, change, expected)
-        return Outcome([change]) if done else Outcome(unknown=True)
+        return store.Outcome([change]) if done else store.Outcome(unknown=True)
 
-    async def _commit_list(self, cluster: Cluster, change: Change, expected: int) -> Outcome:
+    async def _commit_list(self, cluster: Cluster, change: Change, expected: int) -> store.Outcome:
         """Write a list that other processes write as well. If the write is not committed, the list's watch leads to a new decision."""
         groups = groups_of(cluster, change, expected, frozenset())
         results = [await self.transact(group.operations) for group in groups]
-        return Outcome([change] if all(isinstance(result, Committed) for result in results) else [])
+        return store.Outcome([change] if all(isinstance(result, Committed) for result in results) else [])
 
-    async def _commit_groups(self, cluster: Cluster, change: Change, expected: int) -> Outcome:
+    async def _commit_groups(self, cluster: Cluster, change: Change, expected: int) -> store.Outcome:
         if isinstance(change, PartitionStates) and len(change.rows) > STATES_PER_STEP:
             return await self._commit_in_steps(cluster, change)
         groups = groups_of(cluster, change, expected, frozenset())
         if not groups:
-            return Outcome([change])
+            return store.Outcome([change])
         return await self._write(cluster, change, expected, groups, parents_of(cluster, change))
 
     async def _write(
         self, cluster: Cluster, change: Change, expected: int, groups: Sequence[Group], parents: Sequence[str]
-    ) -> Outcome:
-        outcome = Outcome(unknown=not await self.ensure(parents))
-        refused = await write_groups(self, groups)
+    ) -> store.Outcome:
+        outcome = store.Outcome(unknown=not await self.ensure(parents))
+        refused = await batches.write_groups(self, groups)
         present: set[str] = set()
         # Existing znodes change how their group is written; each attempt finds at least one more.
         while not refused.present <= present:
             present |= refused.present
-            wanted = {target_path(group) for group in refused.groups}
-            again = [group for group in groups_of(cluster, change, expected, present) if target_path(group) in wanted]
-            refused = await write_groups(self, again)
+            wanted = {batches.target_path(group) for group in refused.groups}
+            again = [
+                group for group in groups_of(cluster, change, expected, present) if batches.target_path(group) in wanted
+            ]
+            refused = await batches.write_groups(self, again)
         if not refused.groups:
-            return Outcome([change])
+            return store.Outcome([change])
         outcome.unknown |= refused.unknown
         if isinstance(change, PartitionStates):
             outcome.stale_rows += [group.row for group in refused.groups]
@@ -177,13 +170,13 @@ class Store:
             outcome.unknown |= any(not group.topic for group in refused.groups)
         return outcome
 
-    async def _commit_in_steps(self, cluster: Cluster, change: PartitionStates) -> Outcome:
+    async def _commit_in_steps(self, cluster: Cluster, change: PartitionStates) -> store.Outcome:
         """Prepare and start the writes of many states in steps, so that the event loop runs in between.
 
         The event that decided on them is still running, so no other event changes these partitions in the meantime.
         """
 
-        async def commit(begin: int) -> Outcome:
+        async def commit(begin: int) -> store.Outcome:
             async with self._prepared:
                 async with self.pace.step():
                     places = np.arange(begin, min(begin + STATES_PER_STEP, len(change.rows)), dtype=np.int32)
@@ -200,8 +193,8 @@ class Store:
             raise
         stale = [row for part in parts for row in part.stale_rows]
         if not stale:
-            return Outcome([change], unknown=any(part.unknown for part in parts))
-        return Outcome(_written(change, stale), stale, unknown=any(part.unknown for part in parts))
+            return store.Outcome([change], unknown=any(part.unknown for part in parts))
+        return store.Outcome(_written(change, stale), stale, unknown=any(part.unknown for part in parts))
 
     async def transact(self, operations: Sequence[Operation]) -> Committed | Refused | None:
         """Commit operations in one transaction behind the fence. None: the connection was lost and the result is unknown.
@@ -213,7 +206,7 @@ class Store:
         if not isinstance(result, Refused):
             return result if isinstance(result, Committed) else None
         if result.index == FENCE:
-            raise TermEndedError("another controller raised the controller epoch")
+            raise active.TermEndedError("another controller raised the controller epoch")
         if result.reason not in OTHERS_WROTE:
             path = operations[result.index - 1].path if result.index > FENCE else "a whole transaction"
             extra = {"path": path, "reason": result.reason.value, "error": result.detail}

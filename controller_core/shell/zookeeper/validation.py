@@ -8,12 +8,10 @@ from itertools import chain
 
 import numpy as np
 
-from controller_core.model import BoolArray, IntArray
-from controller_core.model.columns import any_of, repeats
-from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER, NO_LEADER
+from controller_core.model import NO_BROKER, NO_LEADER, BoolArray, IntArray, columns
+from controller_core.model.ids import MAX_BROKER_ID
 from kafka_zookeeper import paths
-from kafka_zookeeper.formats.documents import FormatError, shown
-from kafka_zookeeper.formats.topics import TopicAssignment
+from kafka_zookeeper.formats import documents, topics
 
 MAX_REPLICAS = 1_000
 """Replicas of one partition: columns are as wide as the longest list, for all partitions. Clusters are smaller than this."""
@@ -21,18 +19,18 @@ MAX_LEADER_EPOCH = 2**31 - 2**20
 """Highest leader epoch that is accepted: it leaves a million elections before 32 bits overflow."""
 
 
-def check_assignment(name: str, found: TopicAssignment) -> None:
+def check_assignment(name: str, found: topics.TopicAssignment) -> None:
     """Raise FormatError for an invalid list of replicas."""
     for partition, replicas in chain(found.replicas.items(), found.adding.items(), found.removing.items()):
         wrong = None
         if len(replicas) > MAX_REPLICAS:
             wrong = f"has {len(replicas)} replicas, at most {MAX_REPLICAS} are supported"
         elif len(set(replicas)) != len(replicas):
-            wrong = f"lists a replica twice: {shown(replicas)}"
+            wrong = f"lists a replica twice: {documents.shown(replicas)}"
         elif max(replicas, default=0) > MAX_BROKER_ID:
             wrong = f"lists broker {max(replicas)}, ids up to {MAX_BROKER_ID} are supported"
         if wrong:
-            raise FormatError(paths.topic(name), f"partition {partition} {wrong}")
+            raise documents.FormatError(paths.topic(name), f"partition {partition} {wrong}")
 
 
 def is_valid_state(
@@ -45,10 +43,10 @@ def is_valid_state(
     """
     known = np.zeros(len(isr), dtype=np.bool_)
     for member in isr.T:
-        is_replica = any_of(replicas == member[:, None]) if shares_a_replica else True
+        is_replica = columns.any_of(replicas == member[:, None]) if shares_a_replica else True
         known |= is_replica & (member != NO_BROKER)
-    led = (leader == NO_LEADER) | ((leader >= 0) & any_of(isr == leader[:, None]))
+    led = (leader == NO_LEADER) | ((leader >= 0) & columns.any_of(isr == leader[:, None]))
     in_range = (isr.min(axis=1) >= NO_BROKER) & (isr.max(axis=1) <= MAX_BROKER_ID)
     epochs = (leader_epoch >= 0) & (leader_epoch <= MAX_LEADER_EPOCH)
-    valid: BoolArray = ~repeats(isr) & known & led & in_range & epochs
+    valid: BoolArray = ~columns.repeats(isr) & known & led & in_range & epochs
     return valid

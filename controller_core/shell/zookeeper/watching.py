@@ -16,11 +16,9 @@ from typing import Any
 from controller_core.model import events, zookeeper_events
 from controller_core.shell.active import ActiveTerm, OverloadedError
 from controller_core.shell.random_topic_ids import draw_topic_id
-from controller_core.shell.zookeeper.assignments import AssignmentPoller
+from controller_core.shell.zookeeper import assignments, optimistic, reading
 from controller_core.shell.zookeeper.legacy_requests import LegacyRequests
 from controller_core.shell.zookeeper.notifications import BrokerNotifications, ConfigNotifications
-from controller_core.shell.zookeeper.optimistic import store_errors
-from controller_core.shell.zookeeper.reading import brokers_read, find_topics, with_configs
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
 from controller_core.zookeeper_mode.znode_versions import ZnodeVersions
@@ -66,13 +64,13 @@ class ClusterWatcher:
         }
         for name, read in reads.items():
             self._controller.spawn(self._follow(name, read), f"watch {name}")
-        poller = AssignmentPoller(self._controller, self._session, self._versions, self._unreadable)
+        poller = assignments.AssignmentPoller(self._controller, self._session, self._versions, self._unreadable)
         self._controller.spawn(poller.follow(), "watch assignments")
 
     async def _follow(self, name: str, read: Read) -> None:
         changed = asyncio.Event()
         reads = WatchedReads(self._session, changed.set)
-        with store_errors():
+        with optimistic.store_errors():
             while True:
                 changed.clear()
                 try:
@@ -90,7 +88,7 @@ class ClusterWatcher:
         # One more watch for each broker: a registration's endpoints may change without a new registration.
         nodes = await asyncio.gather(*(reads.get(f"{paths.BROKER_IDS}/{name}") for name in ids))
         registrations = dict(zip(ids, nodes, strict=True))
-        return brokers_read(
+        return reading.brokers_read(
             registrations, self._controller.cluster.controller_id, self._controller.inter_broker_listener
         )
 
@@ -98,10 +96,10 @@ class ClusterWatcher:
         names = set(await reads.children(paths.TOPICS) or [])
         known = self._controller.cluster.topics
         unknown = sorted(names - set(known))
-        found = await find_topics(self._session, unknown)
+        found = await reading.find_topics(self._session, unknown)
         self._unreadable.note(unknown, found)
         self._unreadable.keep(names)
-        added = self._with_ids(await with_configs(self._session, found.records))
+        added = self._with_ids(await reading.with_configs(self._session, found.records))
         removed = tuple(sorted(set(known) - names))
         return zookeeper_events.TopicsRead(added, removed) if added or removed else None
 

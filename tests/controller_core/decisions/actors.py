@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from hypothesis.stateful import RuleBasedStateMachine
 
-from controller_core.model import events
-from controller_core.model.ids import NO_LEADER, TopicPartition
+from controller_core.model import NO_LEADER, TopicPartition, events
 from controller_core.zookeeper_mode.registered_brokers import CHECK_EVERYTHING
 from tests.controller_core.decisions.checked import CheckedDriver
 from tests.controller_core.decisions.driver import CONTROLLER, CrashError

@@ -6,11 +6,10 @@ lists as they are written. The events are in `test_cluster_machine`.
 
 from collections.abc import Sequence
 
-from controller_core.model import Origin, events
+from controller_core.model import NO_EPOCH, NO_LEADER, MoveStage, Origin, TopicPartition, events
 from controller_core.model.changes import Change, PartitionStates, TopicRemoved
 from controller_core.model.columns import unpad
-from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH, NO_LEADER, TopicPartition
-from controller_core.model.move import MoveStage
+from controller_core.model.ids import EPOCH_DURING_DELETE
 from controller_core.model.settings import TopicDeletion
 from controller_core.model.zookeeper_changes import MovesStarted
 from tests.controller_core.decisions.driver import CONTROLLER, Driver

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from controller_core.decisions.broker_requests import PartitionAnswer
-from controller_core.model import events, zookeeper_events
-from controller_core.model.ids import NO_EPOCH
-from controller_core.model.move import Replicas
+from controller_core.model import NO_EPOCH, Replicas, events, zookeeper_events
 from controller_core.model.settings import BrokerDefault, TopicDeletion
 from kafka_wire import ErrorCode, Failure
 from tests.controller_core.decisions.fake_broker import FakeBroker

@@ -9,9 +9,8 @@ There is no fetching: a driver lets followers catch up.
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, NO_LEADER, TopicPartition
-from controller_core.model.move import Replicas
+from controller_core.model import NO_LEADER, Broker, Endpoint, Replicas, TopicPartition
+from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE
 from tests.controller_core.decisions.messages import LeaderAndIsr, Message, SentState, StopReplica, UpdateMetadata
 
 

@@ -13,11 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller_core.model import events, zookeeper_events
+from controller_core.model import Cluster, TopicPartition, events, zookeeper_events
 from controller_core.model.changes import Change, PartitionStates
-from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Send, SendStopReplica
-from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import Scope
 from controller_core.shell.brokers.answers import RefusedPartitions, interpret_answer
 from controller_core.shell.brokers.requests import stop_replica

@@ -6,10 +6,9 @@ Versions, addresses and bytes are omitted.
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, Replicas, TopicPartition
 from controller_core.model.decision import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
-from controller_core.model.ids import LEADER_DURING_DELETE, TopicPartition
-from controller_core.model.move import Replicas
+from controller_core.model.ids import LEADER_DURING_DELETE
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,8 @@ from uuid import UUID
 
 from controller_core.decisions.broker_requests import PartitionAnswer, ProducerIdBlock
 from controller_core.decisions.topics import TopicCreation
-from controller_core.model import Origin, changes, quorum_changes, zookeeper_changes
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray, unpad
-from controller_core.model.ids import TopicPartition
+from controller_core.model import Cluster, IntArray, Origin, TopicPartition, changes, quorum_changes, zookeeper_changes
+from controller_core.model.columns import unpad
 from controller_core.quorum_mode.heartbeats import HeartbeatAnswer
 from controller_core.quorum_mode.registration import Registered, Unregistered
 from controller_core.zookeeper_mode.controlled_shutdown import Remaining

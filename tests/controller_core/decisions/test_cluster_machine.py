@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from controller_core.decisions.broker_requests import ProducerIdBlock
-from controller_core.model import events
-from controller_core.model.ids import NO_LEADER
+from controller_core.model import NO_LEADER, events
 from controller_core.model.settings import TopicDeletion
 from controller_core.zookeeper_mode.controlled_shutdown import Remaining
 from tests.controller_core.decisions.actors import MAX_BROKERS, Actors

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from controller_core.model import NO_BROKER, NO_EPOCH, NO_LEADER
 from controller_core.model.columns import INITIAL_ROWS, INITIAL_WIDTH, PartitionColumns, any_of, keep_ids, pad, unpad
-from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER, NO_EPOCH, NO_LEADER
+from controller_core.model.ids import MAX_BROKER_ID
 
 BROKERS = st.integers(0, 40)
 LISTS = st.lists(BROKERS, max_size=INITIAL_WIDTH + 4, unique=True)

@@ -13,13 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_core.decisions.leader_elections import decide_balance_leaders
-from controller_core.model import Origin, events
-from controller_core.model.broker import Broker
+from controller_core.model import NO_LEADER, Broker, Cluster, Move, Origin, events
 from controller_core.model.changes import PartitionStates, TopicAdded
-from controller_core.model.cluster import Cluster
 from controller_core.model.columns import pad
-from controller_core.model.ids import NO_LEADER
-from controller_core.model.move import Move
 from controller_core.model.zookeeper_changes import BrokersObserved, DeletionQueued, StatesObserved
 from controller_core.zookeeper_mode.transitions import apply
 from tests.controller_core.decisions.driver import Driver, State, cluster_with

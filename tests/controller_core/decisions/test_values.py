@@ -2,9 +2,7 @@
 
 import pytest
 
-from controller_core.model import scope
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.ids import TopicPartition
+from controller_core.model import Broker, Endpoint, TopicPartition, scope
 from controller_core.model.scope import Scope
 from controller_core.zookeeper_mode.deletion import is_being_deleted
 from kafka_wire import ErrorCode, Failure

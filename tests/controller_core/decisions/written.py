@@ -10,8 +10,7 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model import Origin
-from controller_core.model.broker import Broker
+from controller_core.model import NO_EPOCH, Broker, Cluster, Origin, Replicas, TopicPartition
 from controller_core.model.changes import (
     Change,
     PartitionsAdded,
@@ -21,11 +20,8 @@ from controller_core.model.changes import (
     TopicAdded,
     TopicRemoved,
 )
-from controller_core.model.cluster import Cluster
 from controller_core.model.columns import pad, unpad
 from controller_core.model.events import PRODUCER_IDS
-from controller_core.model.ids import NO_EPOCH, TopicPartition
-from controller_core.model.move import Replicas
 from controller_core.model.settings import BrokerDefault, TopicDeletion
 from controller_core.model.zookeeper_changes import (
     AssignmentRestored,

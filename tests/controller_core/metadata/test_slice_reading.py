@@ -28,6 +28,7 @@ from kafka_metadata.records import (
     TopicRecord,
 )
 from kafka_metadata.replay import replay
+from kafka_wire.columns import record_decoder
 from kafka_wire.columns.record_encoder import RecordColumns
 from kafka_wire.records import CorruptBatch, Record, encode_batch
 
@@ -139,7 +140,7 @@ def test_a_small_batch_is_read_record_by_record() -> None:
     """It takes longer by columns."""
     records: list[MetadataRecord] = [PartitionRecord(number, UUID(int=1 << 64), (1,), (1,), 1) for number in range(3)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.delattr(slices, "decode_parts")
+        patch.delattr(record_decoder, "decode_parts")
         found = read(batch_of(records), len(records))
 
     assert found == by_codec(records)

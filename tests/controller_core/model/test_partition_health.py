@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.model.ids import NO_BROKER, NO_LEADER
+from controller_core.model import NO_BROKER, NO_LEADER
 from controller_core.model.partition_health import is_under_min_isr, leader_imbalance, partition_health
 
 BROKERS = st.integers(0, 4)

@@ -11,11 +11,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from controller_core.model import Cluster, changes, events, quorum_changes, quorum_events
-from controller_core.model.broker import Endpoint, FeatureRange
-from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model import (
+    NO_EPOCH,
+    Cluster,
+    Endpoint,
+    Replicas,
+    TopicPartition,
+    changes,
+    events,
+    quorum_changes,
+    quorum_events,
+)
+from controller_core.model.broker import FeatureRange
 from controller_core.model.mode_rules import kraft_rules
-from controller_core.model.move import Replicas
 from controller_core.quorum_mode.decide import decide
 from controller_core.quorum_mode.sessions import Sessions
 from controller_core.quorum_mode.transitions import apply

@@ -10,8 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from controller_core.model import NO_LEADER, TopicPartition, events, quorum_events
-from controller_core.model.ids import NO_EPOCH
+from controller_core.model import NO_EPOCH, NO_LEADER, TopicPartition, events, quorum_events
 from kafka_wire import ErrorCode, Failure
 from tests.controller_core.quorum_mode.checked import CheckedDriver
 from tests.effort import EFFORT, EXHAUSTIVE

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from controller_core.model.ids import NO_LEADER
+from controller_core.model import NO_LEADER
 from controller_core.rules.election import (
     Election,
     ElectionReason,

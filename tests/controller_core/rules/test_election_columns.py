@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.model.columns import BoolArray, IntArray, pad, unpad
+from controller_core.model import BoolArray, IntArray
+from controller_core.model.columns import pad, unpad
 from controller_core.rules import election
 from controller_core.rules.election import Election, ElectionReason
 from controller_core.rules.election_columns import (

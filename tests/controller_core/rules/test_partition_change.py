@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_core.model import Cluster
 from controller_core.model.changes import PartitionStates, RequestsToBrokers
-from controller_core.model.cluster import Cluster
 from controller_core.model.columns import pad, unpad
 from controller_core.model.mode_rules import ZOOKEEPER_RULES, ModeRules
 from controller_core.rules.election_columns import elect_offline

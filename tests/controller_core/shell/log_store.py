@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
+from controller_core.model import Cluster
 from controller_core.model.changes import Change
-from controller_core.model.cluster import Cluster
 from controller_core.model.events import Event
 from controller_core.shell.pace import Pace
 from controller_core.shell.store import Deliver, Outcome, Reread

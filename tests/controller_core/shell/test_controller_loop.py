@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from controller_core.decisions.topics import TopicCreation
+from controller_core.model import Cluster
 from controller_core.model.changes import Change
-from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, SendLeaderAndIsr, SendMetadata
 from controller_core.model.events import CreatePartitions, Event, NewPartitions, RepairPartitions
 from controller_core.model.zookeeper_events import BrokersRead, TopicsRead

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from controller_core.model import MoveStage
 from controller_core.model.decision import SendStopReplica
 from controller_core.model.events import AlterReassignments
-from controller_core.model.move import MoveStage
 from controller_core.model.zookeeper_events import StopReplicaAnswered
 from controller_core.shell.brokers.answers import interpret_answer
 from controller_core.shell.brokers.requests import stop_replica

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.events import AlterPartition, BalanceLeaders, Event, IsrChange
 from controller_core.model.zookeeper_events import BrokersRead

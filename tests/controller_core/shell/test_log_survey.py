@@ -6,8 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from controller_core.model.broker import Endpoint
-from controller_core.model.ids import TopicPartition
+from controller_core.model import Endpoint, TopicPartition
 from controller_core.model.zookeeper_changes import BrokersObserved
 from controller_core.model.zookeeper_events import StrayLogsFound
 from controller_core.shell import log_survey as module

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from prometheus_client import generate_latest
 
-from controller_core.model.broker import Broker
+from controller_core.model import Broker, Cluster
 from controller_core.model.changes import PartitionStates, RequestsToBrokers
-from controller_core.model.cluster import Cluster
 from controller_core.model.events import AllocateProducerIds, Event, RepairPartitions
 from controller_core.model.quorum_events import QuorumEvent
 from controller_core.model.zookeeper_changes import BrokersObserved, DeletionBlocked, DeletionStarted

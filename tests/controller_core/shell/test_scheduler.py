@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller_core.model import scope
-from controller_core.model.ids import TopicPartition
+from controller_core.model import TopicPartition, scope
 from controller_core.model.scope import ALL, Scope
 from controller_core.shell import scheduler
 from controller_core.shell import scheduler as scheduler_module

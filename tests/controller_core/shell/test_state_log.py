@@ -4,9 +4,8 @@ import logging
 
 import pytest
 
-from controller_core.model.broker import Broker
+from controller_core.model import Broker, Cluster
 from controller_core.model.changes import Change, RequestsToBrokers
-from controller_core.model.cluster import Cluster
 from controller_core.model.quorum_changes import BrokerChanged, BrokerRegistered
 from controller_core.model.zookeeper_changes import (
     BrokersObserved,

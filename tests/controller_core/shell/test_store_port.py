@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from controller_core.model.broker import Broker, Endpoint
+from controller_core.model import Broker, Cluster, Endpoint
 from controller_core.model.changes import Change
-from controller_core.model.cluster import Cluster
 from controller_core.model.events import CreateTopics
 from controller_core.model.zookeeper_events import BrokersRead
 from controller_core.shell import controller as controller_module

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from controller_core.model import MoveStage
 from controller_core.model.events import AlterReassignments
-from controller_core.model.move import MoveStage
 from controller_core.model.zookeeper_events import BrokersRead, TopicsChanged
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.zookeeper.assignments import AssignmentPoller

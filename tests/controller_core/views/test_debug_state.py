@@ -4,11 +4,9 @@ import json
 
 import pytest
 
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster
-from controller_core.model.move import Move
+from controller_core.model import Broker, Cluster, Endpoint, Move
 from controller_core.model.zookeeper_changes import BrokersObserved, ControlledShutdownStarted, DeletionStarted
-from controller_core.views import debug_state as debug_state_module
+from controller_core.views import state_schema
 from controller_core.views.debug_state import cluster_document, standby_document, topic_document
 from controller_core.zookeeper_mode.transitions import apply
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
@@ -88,7 +86,7 @@ def test_running_operations_list_the_brokers_they_wait_for(cluster: Cluster) -> 
 
 def test_lists_are_truncated_and_contain_their_full_length(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """200,000 offline partitions are too many for a document."""
-    monkeypatch.setattr(debug_state_module, "MAX_LISTED", 1)
+    monkeypatch.setattr(state_schema, "MAX_LISTED", 1)
     apply(cluster, read_change(cluster, "move orders 0=2,1 1=1,2"))
 
     document = cluster_document(cluster, "", {}, 0)

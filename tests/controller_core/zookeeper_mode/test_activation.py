@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller_core.model import zookeeper_events
-from controller_core.model.ids import NO_LEADER
+from controller_core.model import NO_LEADER, zookeeper_events
 from controller_core.model.zookeeper_changes import TopicDeletionObserved
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr, UpdateMetadata

@@ -2,8 +2,7 @@
 
 import pytest
 
-from controller_core.model import zookeeper_events
-from controller_core.model.ids import NO_LEADER
+from controller_core.model import NO_LEADER, zookeeper_events
 from controller_core.model.settings import TopicDeletion
 from kafka_wire import ErrorCode
 from tests.controller_core.decisions.driver import CONTROLLER, Driver, cluster_with, tp

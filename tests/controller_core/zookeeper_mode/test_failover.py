@@ -2,9 +2,8 @@
 
 import pytest
 
-from controller_core.model import events
+from controller_core.model import NO_LEADER, events
 from controller_core.model.changes import PartitionStates
-from controller_core.model.ids import NO_LEADER
 from tests.controller_core.decisions.driver import State, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr, UpdateMetadata
 

@@ -6,8 +6,7 @@ fetchPendingPreferredReplicaElections.
 
 import pytest
 
-from controller_core.model import events, zookeeper_events
-from controller_core.model.ids import NO_EPOCH
+from controller_core.model import NO_EPOCH, events, zookeeper_events
 from controller_core.model.zookeeper_changes import (
     ElectionRequestsProcessed,
     MovesStarted,

@@ -3,8 +3,7 @@
 import pytest
 
 from controller_core.decisions.reassignment import RunningMove, running_moves
-from controller_core.model import events
-from controller_core.model.ids import NO_LEADER
+from controller_core.model import NO_LEADER, events
 from kafka_wire import ErrorCode, Failure
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr, StopReplica

@@ -5,8 +5,8 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
+from controller_core.model import Move
 from controller_core.model.changes import Change, RequestsToBrokers
-from controller_core.model.move import Move
 from controller_core.model.quorum_changes import QuorumChange
 from controller_core.model.zookeeper_changes import ReplicaRemovalAnswered, TopicObserved
 from controller_core.zookeeper_mode.transitions import TRANSITIONS, apply

@@ -10,9 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from controller_core.model import Endpoint, TopicPartition, events, quorum_events
+from controller_core.model import NO_EPOCH, Endpoint, TopicPartition, events, quorum_events
 from controller_core.model.broker import FeatureRange
-from controller_core.model.ids import NO_EPOCH
 from controller_core.quorum_mode.registration import Registered
 from controller_core.shell.kraft.broker_apis import heartbeat
 from controller_core.shell.kraft.controller import KRaftController

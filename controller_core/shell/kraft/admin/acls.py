@@ -12,17 +12,7 @@ from controller_core.metadata.acl_changes import create_acls as create
 from controller_core.metadata.acl_changes import delete_acls as delete
 from controller_core.shell.admin.acls import NO_AUTHORIZER
 from controller_core.shell.kraft.port import MetadataController
-from kafka_node.authorization.acl import Binding
-from kafka_node.authorization.acl_requests import (
-    create_acls,
-    create_refused,
-    delete_refused,
-    deleted_body,
-    describe_acls,
-    describe_refused,
-    requested_filters,
-)
-from kafka_node.authorization.guard import KnownAcls
+from kafka_node.authorization import acl, acl_requests, guard
 from kafka_node.context import RequestContext
 from kafka_node.outcomes import Outcome
 from kafka_wire import Body
@@ -31,28 +21,36 @@ from kafka_wire import Body
 class AclApis:
     """The handlers. `known` has the committed ACLs of the authorizer, None without one; `ids` draws random ids without end."""
 
-    def __init__(self, controller: MetadataController, known: KnownAcls | None, ids: Iterator[UUID]) -> None:
+    def __init__(self, controller: MetadataController, known: guard.KnownAcls | None, ids: Iterator[UUID]) -> None:
         self._controller = controller
         self._known = known
         self._ids = ids
 
     async def create(self, _context: RequestContext, body: Body) -> Body:
         """Create ACLs, all in one batch."""
-        return create_refused(body, NO_AUTHORIZER) if self._known is None else await create_acls(self, body)
+        return (
+            acl_requests.create_refused(body, NO_AUTHORIZER)
+            if self._known is None
+            else await acl_requests.create_acls(self, body)
+        )
 
     async def delete(self, _context: RequestContext, body: Body) -> Body:
         """Delete the ACLs that filters select at the time of the decision."""
         if self._known is None:
-            return delete_refused(body, NO_AUTHORIZER)
-        found = await self._controller.write(partial(delete, filters=requested_filters(body)))
+            return acl_requests.delete_refused(body, NO_AUTHORIZER)
+        found = await self._controller.write(partial(delete, filters=acl_requests.requested_filters(body)))
         deleted = [binding for bindings in found if isinstance(bindings, list) for binding in bindings]
-        return deleted_body(found, dict.fromkeys(deleted))
+        return acl_requests.deleted_body(found, dict.fromkeys(deleted))
 
     async def describe(self, _context: RequestContext, body: Body) -> Body:
         """List ACLs."""
-        return describe_refused(NO_AUTHORIZER) if self._known is None else describe_acls(self._known.acls, body)
+        return (
+            acl_requests.describe_refused(NO_AUTHORIZER)
+            if self._known is None
+            else acl_requests.describe_acls(self._known.acls, body)
+        )
 
-    async def add(self, bindings: Iterable[Binding]) -> Mapping[Binding, Outcome]:
+    async def add(self, bindings: Iterable[acl.Binding]) -> Mapping[acl.Binding, Outcome]:
         """Add bindings. Returns the outcome of each binding."""
         added = tuple(bindings)
         await self._controller.write(partial(create, bindings=added, ids=self._ids))

@@ -13,9 +13,7 @@ from controller_core.shell.admin.responses import Outcome
 from controller_core.shell.kraft.admin.describe_configs import current_settings
 from controller_core.shell.kraft.port import MetadataController
 from kafka_metadata.records import ResourceType as ConfigResourceType
-from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
-from kafka_node.authorization.guard import Ask
-from kafka_node.authorization.needs import CODES
+from kafka_node.authorization import acl, guard, needs
 from kafka_node.configs.alterations import resource_key
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
@@ -23,14 +21,16 @@ from kafka_node.logger_levels import alter_with_loggers
 from kafka_node.outcomes import duplicates, error_fields
 from kafka_wire import Body, ErrorCode, Failure
 
-_JUDGED_AS = {ConfigResourceType.TOPIC: ResourceType.TOPIC, ConfigResourceType.GROUP: ResourceType.GROUP}
+_JUDGED_AS = {ConfigResourceType.TOPIC: acl.ResourceType.TOPIC, ConfigResourceType.GROUP: acl.ResourceType.GROUP}
 """Types whose resources have ACLs of their own; all others belong to the cluster."""
 
 
 class ConfigApis:
     """The handlers. `file` has the settings of the properties file; `asking` returns the judge of a caller's operations."""
 
-    def __init__(self, controller: MetadataController, file: Settings, asking: Callable[[RequestContext], Ask]) -> None:
+    def __init__(
+        self, controller: MetadataController, file: Settings, asking: Callable[[RequestContext], guard.Ask]
+    ) -> None:
         self._controller = controller
         self._file = file
         self._asking = asking
@@ -45,7 +45,7 @@ class ConfigApis:
         return await alter_with_loggers(
             self._file.node_id,
             body,
-            lambda: allows(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME),
+            lambda: allows(acl.Operation.CLUSTER_ACTION, acl.ResourceType.CLUSTER, acl.CLUSTER_NAME),
             partial(self._change, context, incremental=True),
         )
 
@@ -64,7 +64,7 @@ class ConfigApis:
         return _response(body, decided.outcomes)
 
 
-def _judged(resource: Body, repeated: frozenset[str], allows: Ask) -> Body | Failure:
+def _judged(resource: Body, repeated: frozenset[str], allows: guard.Ask) -> Body | Failure:
     kind = resource["resource_type"]
     if kind not in set(ConfigResourceType):
         return Failure(ErrorCode.UNSUPPORTED_VERSION, f"Unknown resource type {kind}.")
@@ -72,9 +72,11 @@ def _judged(resource: Body, repeated: frozenset[str], allows: Ask) -> Body | Fai
         return Failure(ErrorCode.INVALID_REQUEST, "Unexpected resource type BROKER_LOGGER.")
     if resource_key(resource) in repeated:
         return Failure(ErrorCode.INVALID_REQUEST, "Duplicate resource.")
-    of = _JUDGED_AS.get(kind, ResourceType.CLUSTER)
-    name = CLUSTER_NAME if of is ResourceType.CLUSTER else resource["resource_name"]
-    return resource if allows(Operation.ALTER_CONFIGS, of, name) else Failure(CODES[of], CODES[of].message)
+    of = _JUDGED_AS.get(kind, acl.ResourceType.CLUSTER)
+    name = acl.CLUSTER_NAME if of is acl.ResourceType.CLUSTER else resource["resource_name"]
+    return (
+        resource if allows(acl.Operation.ALTER_CONFIGS, of, name) else Failure(needs.CODES[of], needs.CODES[of].message)
+    )
 
 
 def _response(body: Body, outcomes: tuple[Outcome, ...]) -> Body:

@@ -9,20 +9,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from uuid import UUID
 
-from controller_core.metadata.delegation_tokens import (
-    USER_TYPE,
-    NewToken,
-    TokenSettings,
-    create_token,
-    expire_token,
-    renew_token,
-)
+from controller_core.metadata import delegation_tokens
 from controller_core.shell.kraft.port import MetadataController
-from kafka_node.authorization.acl import ANONYMOUS, Operation, ResourceType
-from kafka_node.authorization.guard import Ask
+from kafka_node.authorization import acl, guard
 from kafka_node.context import RequestContext
-from kafka_wire import Body, ErrorCode, Failure
-from kafka_wire.uuids import encode_uuid
+from kafka_wire import Body, ErrorCode, Failure, uuids
 
 NO_TIMESTAMP = -1
 """Timestamps of a refusal (DelegationTokenManager.ERROR_TIMESTAMP)."""
@@ -39,8 +30,8 @@ class TokenApis:
     def __init__(
         self,
         controller: MetadataController,
-        settings: TokenSettings,
-        asking: Callable[[RequestContext], Ask],
+        settings: delegation_tokens.TokenSettings,
+        asking: Callable[[RequestContext], guard.Ask],
         ids: Iterator[UUID],
         clock: Callable[[], int] = now_ms,
     ) -> None:
@@ -53,18 +44,18 @@ class TokenApis:
     async def create(self, context: RequestContext, body: Body) -> Body:
         """Create a token for the caller, or for another principal that the caller may create tokens for."""
         owner, requester = _owner(context, body), context.principal
-        if requester == ANONYMOUS:
+        if requester == acl.ANONYMOUS:
             return _not_created(context, body, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
-        if owner != requester and not self._asking(context)(Operation.CREATE_TOKENS, ResourceType.USER, owner):
+        if owner != requester and not self._asking(context)(acl.Operation.CREATE_TOKENS, acl.ResourceType.USER, owner):
             return _not_created(context, body, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
         renewers = tuple(f"{renewer['principal_type']}:{renewer['principal_name']}" for renewer in body["renewers"])
-        wanted = NewToken(owner, requester, renewers, body["max_lifetime_ms"])
+        wanted = delegation_tokens.NewToken(owner, requester, renewers, body["max_lifetime_ms"])
         created = await self._controller.write(
             partial(
-                create_token,
+                delegation_tokens.create_token,
                 settings=self._settings,
                 wanted=wanted,
-                token_id=encode_uuid(next(self._ids)),
+                token_id=uuids.encode_uuid(next(self._ids)),
                 now_ms=self._clock(),
             )
         )
@@ -82,16 +73,16 @@ class TokenApis:
 
     async def renew(self, context: RequestContext, body: Body) -> Body:
         """Renew a token of the caller."""
-        return await self._change(context, renew_token, body["hmac"], body["renew_period_ms"])
+        return await self._change(context, delegation_tokens.renew_token, body["hmac"], body["renew_period_ms"])
 
     async def expire(self, context: RequestContext, body: Body) -> Body:
         """Let a token of the caller expire."""
-        return await self._change(context, expire_token, body["hmac"], body["expiry_time_period_ms"])
+        return await self._change(context, delegation_tokens.expire_token, body["hmac"], body["expiry_time_period_ms"])
 
     async def _change(
         self, context: RequestContext, decide: Callable[..., object], hmac: bytes, period_ms: int
     ) -> Body:
-        if context.principal == ANONYMOUS:
+        if context.principal == acl.ANONYMOUS:
             return _unchanged(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
         reply = await self._controller.write(
             partial(
@@ -121,7 +112,7 @@ def change_refused(_context: RequestContext, _body: Body, failure: Failure) -> B
 def _owner(context: RequestContext, body: Body) -> str:
     """Return the principal that a token is for: the caller, unless the request names another one."""
     name = body.get("owner_principal_name")
-    return f"{body.get('owner_principal_type') or USER_TYPE}:{name}" if name else context.principal
+    return f"{body.get('owner_principal_type') or delegation_tokens.USER_TYPE}:{name}" if name else context.principal
 
 
 def _principals(owner: str, requester: str) -> Body:

@@ -9,8 +9,7 @@ from controller_core.shell.kraft.security import CommittedImage
 from kafka_metadata.image import MetadataImage
 from kafka_metadata.records import ResourceType
 from kafka_node.authorization.guard import Ask
-from kafka_node.configs.described_configs import ALL_DYNAMIC
-from kafka_node.configs.dynamic_values import applicable
+from kafka_node.configs import described_configs, dynamic_values
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_node.describe_configs import CLUSTER_DEFAULT, DescribedNode, describe
@@ -20,8 +19,8 @@ from kafka_wire import Body
 def current_settings(file: Settings, image: MetadataImage) -> Settings:
     """Return the settings of a node with the dynamic configs of an image that apply."""
     return file.with_dynamic(
-        applicable(image.config_values(ResourceType.BROKER, CLUSTER_DEFAULT), of_all_nodes=True),
-        applicable(image.config_values(ResourceType.BROKER, str(file.node_id)), of_all_nodes=False),
+        dynamic_values.applicable(image.config_values(ResourceType.BROKER, CLUSTER_DEFAULT), of_all_nodes=True),
+        dynamic_values.applicable(image.config_values(ResourceType.BROKER, str(file.node_id)), of_all_nodes=False),
     )
 
 
@@ -40,5 +39,7 @@ class DescribeConfigsApi:
         def topic_configs(name: str) -> Mapping[str, str] | None:
             return None if image.topic(name) is None else image.config_values(ResourceType.TOPIC, name)
 
-        node = DescribedNode(current_settings(self._file, image), ALL_DYNAMIC, topic_configs, image.config_values)
+        node = DescribedNode(
+            current_settings(self._file, image), described_configs.ALL_DYNAMIC, topic_configs, image.config_values
+        )
         return describe(node, self._asking(context), body)

@@ -8,11 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from controller_core.metadata.feature_changes import (
-    QuorumFeatures,
-    refused_kraft_version,
-    update_features,
-)
+from controller_core.metadata import feature_changes
 from controller_core.rules.features import FeatureUpdate, UpgradeType
 from controller_core.shell.kraft.port import MetadataController
 from controller_core.shell.quorum.update_features import Levels, answer_update
@@ -32,7 +28,10 @@ class FeatureApi:
     """The handler. `quorum` returns what its controllers support."""
 
     def __init__(
-        self, controller: MetadataController, quorum: Callable[[], QuorumFeatures], kraft_version: UpdateKRaftVersion
+        self,
+        controller: MetadataController,
+        quorum: Callable[[], feature_changes.QuorumFeatures],
+        kraft_version: UpdateKRaftVersion,
     ) -> None:
         self._controller = controller
         self._quorum = quorum
@@ -48,7 +47,9 @@ class FeatureApi:
         if kraft_version is not None and (refused := await self._refused(*kraft_version)) is not None:
             return refused
         wanted = [FeatureUpdate(name, level, _upgrade_type(kind)) for name, (level, kind) in levels.items()]
-        decide = partial(update_features, quorum=self._quorum(), updates=wanted, validate_only=validate_only)
+        decide = partial(
+            feature_changes.update_features, quorum=self._quorum(), updates=wanted, validate_only=validate_only
+        )
         failure: Failure | None = await self._controller.write(decide)
         if failure is not None or kraft_version is None or validate_only:
             return failure
@@ -58,7 +59,7 @@ class FeatureApi:
         """Return why kraft.version may not change to a level."""
         update = FeatureUpdate(KRAFT_VERSION, level, _upgrade_type(upgrade_type))
         if self._controller.is_active:  # Another process does not know what is supported; it refuses below.
-            refused = refused_kraft_version(self._controller.image, self._quorum(), update)
+            refused = feature_changes.refused_kraft_version(self._controller.image, self._quorum(), update)
             if refused is not None:
                 return refused
         return await self._update_kraft_version(level, upgrade_type, validate_only=True)

@@ -6,8 +6,7 @@ Brokers describe credentials from their own image; Kafka's controllers list that
 from functools import partial
 
 from controller_core.metadata.scram_changes import alter_user_scram_credentials
-from controller_core.shell.admin.responses import error_fields
-from controller_core.shell.admin.scram import altered_body
+from controller_core.shell.admin import responses, scram
 from controller_core.shell.kraft.port import MetadataController
 from kafka_metadata.security_records import scram_configs_of
 from kafka_node.context import RequestContext
@@ -17,12 +16,12 @@ from kafka_wire import Body, Failure
 
 async def alter(controller: MetadataController, _context: RequestContext, body: Body) -> Body:
     """Alter credentials."""
-    return altered_body(await controller.write(partial(alter_user_scram_credentials, body=body)))
+    return scram.altered_body(await controller.write(partial(alter_user_scram_credentials, body=body)))
 
 
 def alter_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
     """Answer every user with the same error."""
-    return altered_body(dict.fromkeys(altered_users(body), failure))
+    return scram.altered_body(dict.fromkeys(altered_users(body), failure))
 
 
 async def describe(controller: MetadataController, _context: RequestContext, body: Body) -> Body:
@@ -32,4 +31,4 @@ async def describe(controller: MetadataController, _context: RequestContext, bod
 
 def describe_refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:
     """Answer with an error only."""
-    return {**error_fields(failure), "results": []}
+    return {**responses.error_fields(failure), "results": []}

@@ -17,24 +17,22 @@ from controller_core.shell.kraft.admin.features import FeatureApi, UpdateKRaftVe
 from controller_core.shell.kraft.port import MetadataController
 from controller_core.shell.quorum.update_features import update_refused
 from controller_core.shell.random_topic_ids import draw_topic_id
-from kafka_node.authorization.acl_requests import create_refused, delete_refused, describe_refused
-from kafka_node.authorization.guard import Ask, KnownAcls
+from kafka_node.authorization import acl_requests, guard
 from kafka_node.context import RequestContext
-from kafka_wire import ApiKey, Body, Failure
+from kafka_wire import ApiKey, Body, Failure, schema
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.schema import Versions
 
-SERVED: dict[ApiKey, Versions] = {
-    ApiKey.DESCRIBE_ACLS: Versions(1, 3),
-    ApiKey.CREATE_ACLS: Versions(1, 3),
-    ApiKey.DELETE_ACLS: Versions(1, 3),
-    ApiKey.CREATE_DELEGATION_TOKEN: Versions(1, 3),
-    ApiKey.RENEW_DELEGATION_TOKEN: Versions(1, 2),
-    ApiKey.EXPIRE_DELEGATION_TOKEN: Versions(1, 2),
-    ApiKey.ALTER_CLIENT_QUOTAS: Versions(0, 1),
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Versions(0, 0),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Versions(0, 0),
-    ApiKey.UPDATE_FEATURES: Versions(0, 2),
+SERVED: dict[ApiKey, schema.Versions] = {
+    ApiKey.DESCRIBE_ACLS: schema.Versions(1, 3),
+    ApiKey.CREATE_ACLS: schema.Versions(1, 3),
+    ApiKey.DELETE_ACLS: schema.Versions(1, 3),
+    ApiKey.CREATE_DELEGATION_TOKEN: schema.Versions(1, 3),
+    ApiKey.RENEW_DELEGATION_TOKEN: schema.Versions(1, 2),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: schema.Versions(1, 2),
+    ApiKey.ALTER_CLIENT_QUOTAS: schema.Versions(0, 1),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: schema.Versions(0, 0),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: schema.Versions(0, 0),
+    ApiKey.UPDATE_FEATURES: schema.Versions(0, 2),
 }
 """Versions of Kafka 4.3's controllers."""
 
@@ -46,9 +44,9 @@ Refuse = Callable[[RequestContext, Body, Failure], Body]
 class SecurityParts:
     """What the handlers need in addition to the controller."""
 
-    acls: KnownAcls | None
+    acls: guard.KnownAcls | None
     """The committed ACLs; None: there is no authorizer."""
-    asking: Callable[[RequestContext], Ask]
+    asking: Callable[[RequestContext], guard.Ask]
     """Returns the judge of a caller's operations."""
     tokens: TokenSettings
     features: Callable[[], QuorumFeatures]
@@ -63,9 +61,9 @@ def security_handlers(controller: MetadataController, parts: SecurityParts) -> d
     token_apis = tokens.TokenApis(controller, parts.tokens, parts.asking, ids)
     features = FeatureApi(controller, parts.features, parts.kraft_version)
     table: dict[ApiKey, tuple[Answer, Refuse]] = {
-        ApiKey.DESCRIBE_ACLS: (acls.describe, lambda _, __, failure: describe_refused(failure)),
-        ApiKey.CREATE_ACLS: (acls.create, lambda _, body, failure: create_refused(body, failure)),
-        ApiKey.DELETE_ACLS: (acls.delete, lambda _, body, failure: delete_refused(body, failure)),
+        ApiKey.DESCRIBE_ACLS: (acls.describe, lambda _, __, failure: acl_requests.describe_refused(failure)),
+        ApiKey.CREATE_ACLS: (acls.create, lambda _, body, failure: acl_requests.create_refused(body, failure)),
+        ApiKey.DELETE_ACLS: (acls.delete, lambda _, body, failure: acl_requests.delete_refused(body, failure)),
         ApiKey.CREATE_DELEGATION_TOKEN: (token_apis.create, tokens.create_refused),
         ApiKey.RENEW_DELEGATION_TOKEN: (token_apis.renew, tokens.change_refused),
         ApiKey.EXPIRE_DELEGATION_TOKEN: (token_apis.expire, tokens.change_refused),

@@ -12,10 +12,8 @@ from random import Random
 from controller_core.metadata.quota_changes import entity_parts
 from controller_core.model.quota import QuotaEntity
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin import delete_topics, handlers, partitions, topic_creation
-from controller_core.shell.admin.handlers import Api
+from controller_core.shell.admin import delete_topics, handlers, partitions, topic_authorization, topic_creation
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
-from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.kraft.admin.configs import ConfigApis, refused
 from controller_core.shell.kraft.admin.describe_configs import DescribeConfigsApi, current_settings
@@ -26,21 +24,20 @@ from kafka_node.authorization.guard import EVERYTHING, Ask, Guard
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.context import RequestContext
 from kafka_node.describe_configs import created_configs
-from kafka_wire import ApiKey, Body, Failure
+from kafka_wire import ApiKey, Body, Failure, schema
 from kafka_wire.encoded_body import EncodedBody
-from kafka_wire.schema import Versions
 
-SERVED: dict[ApiKey, Versions] = {
-    ApiKey.CREATE_TOPICS: Versions(2, 7),
-    ApiKey.DELETE_TOPICS: Versions(1, 6),
-    ApiKey.CREATE_PARTITIONS: Versions(0, 3),
-    ApiKey.ELECT_LEADERS: Versions(0, 2),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Versions(0, 1),
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: Versions(0, 0),
-    ApiKey.ALTER_CONFIGS: Versions(0, 2),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: Versions(0, 1),
-    ApiKey.DESCRIBE_CONFIGS: Versions(1, 4),
-    ApiKey.ENVELOPE: Versions(0, 0),
+SERVED: dict[ApiKey, schema.Versions] = {
+    ApiKey.CREATE_TOPICS: schema.Versions(2, 7),
+    ApiKey.DELETE_TOPICS: schema.Versions(1, 6),
+    ApiKey.CREATE_PARTITIONS: schema.Versions(0, 3),
+    ApiKey.ELECT_LEADERS: schema.Versions(0, 2),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: schema.Versions(0, 1),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: schema.Versions(0, 0),
+    ApiKey.ALTER_CONFIGS: schema.Versions(0, 2),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: schema.Versions(0, 1),
+    ApiKey.DESCRIBE_CONFIGS: schema.Versions(1, 4),
+    ApiKey.ENVELOPE: schema.Versions(0, 0),
 }
 """Versions of Kafka 4.3's controllers; the front answers Envelopes."""
 
@@ -87,19 +84,21 @@ def topic_handlers(
     async def delete(active: ActiveController, context: RequestContext, body: Body) -> Body:
         return await delete_topics.delete_topics(active, context, body, quotas)
 
-    table: Mapping[ApiKey, Api] = {
-        ApiKey.CREATE_TOPICS: Api(create_topics, topic_creation.create_topics_refused),
-        ApiKey.DELETE_TOPICS: Api(delete, delete_topics.delete_topics_refused),
-        ApiKey.CREATE_PARTITIONS: Api(create_partitions, topic_creation.create_partitions_refused),
-        ApiKey.ELECT_LEADERS: Api(partitions.elect_leaders, partitions.elect_leaders_refused),
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(
+    table: Mapping[ApiKey, handlers.Api] = {
+        ApiKey.CREATE_TOPICS: handlers.Api(create_topics, topic_creation.create_topics_refused),
+        ApiKey.DELETE_TOPICS: handlers.Api(delete, delete_topics.delete_topics_refused),
+        ApiKey.CREATE_PARTITIONS: handlers.Api(create_partitions, topic_creation.create_partitions_refused),
+        ApiKey.ELECT_LEADERS: handlers.Api(partitions.elect_leaders, partitions.elect_leaders_refused),
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: handlers.Api(
             partitions.alter_reassignments, partitions.alter_reassignments_refused
         ),
-        ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(partitions.list_reassignments, partitions.list_reassignments_refused),
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: handlers.Api(
+            partitions.list_reassignments, partitions.list_reassignments_refused
+        ),
     }
     found: dict[ApiKey, RequestHandler] = {key: partial(_answer, controller, api) for key, api in table.items()}
     if guard is not None:
-        found = authorize_topics(
+        found = topic_authorization.authorize_topics(
             found, guard, lambda: controller.cluster if controller.is_active else None, handlers.no_wait
         )
     return {
@@ -116,5 +115,7 @@ async def _answer_configs(
     return await handlers.answered(partial(answer, context, body), partial(refused, context, body))
 
 
-async def _answer(controller: MetadataController, api: Api, context: RequestContext, body: Body) -> Body | EncodedBody:
+async def _answer(
+    controller: MetadataController, api: handlers.Api, context: RequestContext, body: Body
+) -> Body | EncodedBody:
     return await handlers.answered(partial(api.answer, controller, context, body), partial(api.refused, context, body))

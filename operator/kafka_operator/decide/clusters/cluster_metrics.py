@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from controller_core.model.ids import NO_BROKER
+from controller_core.model import NO_BROKER
 from controller_core.model.partition_health import BoolArray, LeaderImbalance, leader_imbalance, partition_health
 from kafka_operator.decide.kafka.observed import Moves
 from kafka_operator.resources.cluster import Imbalance, Versions

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller_core.model.ids import NO_LEADER
+from controller_core.model import NO_LEADER
 from controller_core.rules.election import (
     Election,
     ElectionReason,

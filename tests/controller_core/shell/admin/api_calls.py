@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from controller_core.model.broker import Broker
-from controller_core.model.move import Replicas
+from controller_core.model import Broker, Replicas
 from controller_core.shell.active import TopicDefault
 from controller_core.shell.admin.handlers import handlers
 from controller_core.zookeeper_mode.apis import SERVED

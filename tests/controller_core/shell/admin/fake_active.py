@@ -8,12 +8,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster
+from controller_core.model import Broker, Cluster, Endpoint, Replicas, TopicPartition
 from controller_core.model.decision import Send, SendStopReplica
 from controller_core.model.events import AlterPartition, Event, IsrChange
-from controller_core.model.ids import TopicPartition
-from controller_core.model.move import Replicas
 from controller_core.model.settings import TopicDeletion
 from controller_core.model.zookeeper_changes import BrokersObserved
 from controller_core.model.zookeeper_events import AdvanceDeletions, StopReplicaAnswered

@@ -6,7 +6,7 @@ bytes with those of the implementation from columns.
 
 from typing import Any
 
-from controller_core.model.cluster import Cluster, Topic
+from controller_core.model import Cluster, Topic
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.cluster_apis import nodes, reachable
 from controller_core.shell.admin.metadata import metadata_refused, refuse_metadata

@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from controller_core.model.ids import TopicPartition
+from controller_core.model import TopicPartition
 from kafka_wire import ApiKey, Body, ErrorCode
 from tests.controller_core.shell.admin.api_calls import active_with_topic, add_topic, call, only, pick
 from tests.controller_core.shell.admin.fake_active import FakeActive, broker

@@ -2,8 +2,8 @@
 
 import pytest
 
+from controller_core.model import TopicPartition
 from controller_core.model.events import AllocateProducerIds
-from controller_core.model.ids import TopicPartition
 from controller_core.model.zookeeper_events import ControlledShutdown
 from kafka_wire import ApiKey, ErrorCode
 from tests.controller_core.shell.admin.api_calls import active_with_topic, call, pick

@@ -4,8 +4,7 @@ import logging
 
 import pytest
 
-from controller_core.model.broker import Endpoint
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, Endpoint
 from controller_core.shell.admin.controller_node import alter_configs, describe_configs, incremental_alter_configs
 from controller_core.shell.front.handler import RelayInstead
 from kafka_node.context import RequestContext

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from controller_core.model import TopicPartition
 from controller_core.model.events import AlterReassignments
-from controller_core.model.ids import TopicPartition
 from kafka_wire import ApiKey, Body, ErrorCode
 from tests.controller_core.shell.admin.api_calls import active_with_topic, add_topic, call, only
 from tests.controller_core.shell.admin.fake_active import active_with

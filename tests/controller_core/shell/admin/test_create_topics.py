@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
+from controller_core.model import TopicPartition
 from controller_core.model.events import CreateTopics
-from controller_core.model.ids import TopicPartition
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.zookeeper_mode.apis import SERVED
 from kafka_wire import ApiKey, Body, ErrorCode

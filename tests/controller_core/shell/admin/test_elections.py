@@ -2,8 +2,8 @@
 
 import pytest
 
+from controller_core.model import TopicPartition
 from controller_core.model.events import ElectLeaders, RepairPartitions
-from controller_core.model.ids import TopicPartition
 from controller_core.model.zookeeper_events import ControlledShutdown
 from controller_core.shell.admin import partitions
 from kafka_wire import ApiKey, Body, ErrorCode

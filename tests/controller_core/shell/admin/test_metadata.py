@@ -4,11 +4,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from controller_core.model import Origin
+from controller_core.model import Origin, TopicPartition
 from controller_core.model.changes import TopicAdded
 from controller_core.model.columns import pad
 from controller_core.model.events import DeleteTopics
-from controller_core.model.ids import TopicPartition
 from controller_core.model.zookeeper_events import ControlledShutdown, LeaderAndIsrAnswered
 from controller_core.shell.front.handler import RelayInstead
 from controller_core.zookeeper_mode.transitions import apply

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.model import Origin
+from controller_core.model import Origin, TopicPartition
 from controller_core.model.changes import PartitionsAdded, TopicAdded, TopicRemoved
 from controller_core.model.columns import pad
-from controller_core.model.ids import TopicPartition
 from controller_core.model.zookeeper_changes import (
     ControlledShutdownStarted,
     DeletionStarted,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.model.ids import TopicPartition
+from controller_core.model import TopicPartition
 from controller_core.shell.admin.handlers import handlers
 from kafka_node.context import RequestContext
 from kafka_wire import ApiKey, Body, ErrorCode, codec

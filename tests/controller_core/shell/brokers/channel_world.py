@@ -3,10 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from controller_core.model.broker import Broker
-from controller_core.model.cluster import Cluster
+from controller_core.model import Broker, Cluster, TopicPartition
 from controller_core.model.decision import Send, SendStopReplica
-from controller_core.model.ids import TopicPartition
 from controller_core.model.zookeeper_changes import BrokersObserved
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.channels import Channels

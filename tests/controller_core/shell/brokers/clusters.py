@@ -4,9 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray
+from controller_core.model import Broker, Cluster, Endpoint, IntArray
 from controller_core.model.decision import SendLeaderAndIsr, SendMetadata
 from controller_core.model.zookeeper_changes import BrokersObserved
 from controller_core.shell.brokers.requests import OwnAddress

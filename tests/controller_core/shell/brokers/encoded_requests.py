@@ -3,7 +3,7 @@
 Every test of a request therefore checks the bytes that the controller sends, in every version that it uses.
 """
 
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster
 from controller_core.model.decision import SendLeaderAndIsr, SendMetadata
 from controller_core.shell.brokers import requests
 from controller_core.shell.brokers.requests import OwnAddress, StatesBody

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from controller_core.model.cluster import Cluster, Topic
-from controller_core.model.columns import IntArray, unpad_all
+from controller_core.model import Cluster, IntArray, Topic
+from controller_core.model.columns import unpad_all
 from controller_core.model.decision import SendLeaderAndIsr, SendMetadata
 from controller_core.model.ids import LEADER_DURING_DELETE
 from controller_core.shell.brokers.requests import OwnAddress, addresses, known_brokers, live_broker

@@ -6,9 +6,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from controller_core.model.broker import Broker
-from controller_core.model.cluster import Cluster
-from controller_core.model.ids import TopicPartition
+from controller_core.model import Broker, Cluster, TopicPartition
 from controller_core.model.zookeeper_changes import BrokersObserved
 from controller_core.model.zookeeper_events import LeaderAndIsrAnswered, StopReplicaAnswered
 from controller_core.shell.brokers.answers import AnswerStatus, interpret_answer, replicas_answered

@@ -5,7 +5,8 @@ Sources: C10; protocol notes, Z30; KIP-112.
 
 import pytest
 
-from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
+from controller_core.model import TopicPartition
+from controller_core.model.ids import EPOCH_DURING_DELETE
 from controller_core.model.zookeeper_changes import OfflineReplicasObserved
 from controller_core.model.zookeeper_events import LeaderAndIsrAnswered, StopReplicaAnswered
 from controller_core.zookeeper_mode.transitions import apply

@@ -7,8 +7,8 @@ import asyncio
 
 import pytest
 
-from controller_core.model.broker import Broker
-from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
+from controller_core.model import Broker, TopicPartition
+from controller_core.model.ids import EPOCH_DURING_DELETE
 from controller_core.model.zookeeper_events import StopReplicaAnswered
 from tests.controller_core.shell.brokers.channel_world import LEAD, META, PATIENCE_MS, STOP, Start, World, stop
 from tests.controller_core.shell.brokers.clusters import broker, lead, metadata

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from controller_core.model.ids import TopicPartition
+from controller_core.model import TopicPartition
 from controller_core.model.zookeeper_events import LeaderAndIsrRejected
 from controller_core.shell.brokers import channels as channels_module
 from kafka_wire import ApiKey, Body, ErrorCode

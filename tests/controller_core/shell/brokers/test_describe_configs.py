@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from controller_core.model.broker import Endpoint
+from controller_core.model import Endpoint
 from controller_core.shell.active import Defaults
 from controller_core.shell.brokers import describe_configs
 from controller_core.shell.brokers.describe_configs import BrokerSettings, BrokerSettingsError, read_broker_settings

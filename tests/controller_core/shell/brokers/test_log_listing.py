@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.model.broker import Endpoint
+from controller_core.model import Endpoint
 from controller_core.shell import log_survey
 from controller_core.shell.log_survey import ListingError, list_logs
 from kafka_wire import ApiKey, Body, ErrorCode

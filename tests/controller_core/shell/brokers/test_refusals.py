@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.model.ids import TopicPartition
+from controller_core.model import TopicPartition
 from controller_core.model.zookeeper_events import LeaderAndIsrRejected
 from controller_core.shell.brokers.answers import MAX_PAUSE_S, PACE_S, PAUSE_S, RefusedPartitions
 

@@ -10,9 +10,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster, TopicPartition
 from controller_core.model.decision import SendLeaderAndIsr, SendMetadata, SendStopReplica
-from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, TopicPartition
+from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE
 from controller_core.model.zookeeper_changes import ControlledShutdownStarted, OfflineReplicasObserved
 from controller_core.shell.brokers import requests
 from controller_core.shell.brokers.requests import (

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controller_core.model.cluster import Deletion
+from controller_core.model import Deletion
 from controller_core.model.events import CreatePartitions, NewPartitions
 from controller_core.shell.zookeeper import assignments as assignments_module
 from controller_core.shell.zookeeper.assignments import AssignmentPoller

@@ -4,11 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.model.broker import Broker
-from controller_core.model.cluster import Cluster
+from controller_core.model import NO_EPOCH, Broker, Cluster, Move
 from controller_core.model.events import PRODUCER_IDS
-from controller_core.model.ids import NO_EPOCH
-from controller_core.model.move import Move
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.zookeeper.controller_election import Controllership
 from controller_core.shell.zookeeper.loading import create_features, create_parents, load_cluster, read_cluster_id

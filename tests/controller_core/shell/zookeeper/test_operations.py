@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.model.cluster import Cluster
+from controller_core.model import Cluster
 from controller_core.shell.zookeeper.operations import groups_of, parents_of
 from controller_core.zookeeper_mode.transitions import apply
 from controller_core.zookeeper_mode.znode_versions import ZnodeVersions

@@ -6,8 +6,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.cluster import Cluster
+from controller_core.model import Broker, Cluster, Endpoint
 from controller_core.model.ids import MAX_BROKER_ID
 from controller_core.model.zookeeper_changes import StatesObserved
 from controller_core.model.zookeeper_events import StoredTopic

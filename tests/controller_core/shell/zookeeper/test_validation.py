@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller_core.model.broker import Broker
-from controller_core.model.cluster import Cluster
+from controller_core.model import Broker, Cluster, TopicPartition
 from controller_core.model.columns import pad
 from controller_core.model.events import AlterReassignments, DeleteTopics, Event
-from controller_core.model.ids import MAX_BROKER_ID, TopicPartition
+from controller_core.model.ids import MAX_BROKER_ID
 from controller_core.model.zookeeper_changes import BrokersObserved, StatesObserved
 from controller_core.model.zookeeper_events import Activated, BrokersRead, ControlledShutdown, StoredTopic
 from controller_core.shell.zookeeper.validation import MAX_LEADER_EPOCH, MAX_REPLICAS, check_assignment, is_valid_state

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from controller_core.model import Origin, events, zookeeper_events
+from controller_core.model import NO_EPOCH, Cluster, Origin, events, zookeeper_events
 from controller_core.model.changes import Change
-from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
-from controller_core.model.ids import NO_EPOCH
 from controller_core.model.zookeeper_changes import PendingReassignmentRequestsChanged
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.zookeeper.reading import read_topics

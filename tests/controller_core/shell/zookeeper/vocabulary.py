@@ -17,7 +17,7 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model import Origin
+from controller_core.model import Cluster, Move, Origin, Replicas, TopicPartition
 from controller_core.model.changes import (
     Change,
     PartitionsAdded,
@@ -28,10 +28,8 @@ from controller_core.model.changes import (
     TopicAdded,
     TopicRemoved,
 )
-from controller_core.model.cluster import Cluster
 from controller_core.model.columns import pad, unpad
-from controller_core.model.ids import TopicPartition
-from controller_core.model.move import Move, Replicas, plan_move
+from controller_core.model.move import plan_move
 from controller_core.model.zookeeper_changes import (
     DeletionDequeued,
     DeletionQueued,

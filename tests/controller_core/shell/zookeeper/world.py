@@ -9,8 +9,8 @@ reread                     read again what was refused; print and apply what is 
 tree PATH                  print a znode and its descendants
 """
 
+from controller_core.model import Cluster
 from controller_core.model.changes import Change
-from controller_core.model.cluster import Cluster
 from controller_core.model.events import RepairPartitions
 from controller_core.model.zookeeper_events import TopicsRead
 from controller_core.shell.active import TermEndedError
