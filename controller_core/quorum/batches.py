@@ -8,6 +8,9 @@ from functools import total_ordering
 
 from controller_core.quorum.voters import VoterSet
 
+NO_EPOCH = 0
+"""Epoch of an empty log; the first leader has epoch 1 or higher."""
+
 
 @dataclass(frozen=True, slots=True)
 class LeaderChangeRecord:
@@ -63,10 +66,6 @@ class Batch:
 def control_batch(base_offset: int, epoch: int, *records: ControlRecord) -> Batch:
     """Return a new control batch."""
     return Batch(base_offset, base_offset + len(records) - 1, epoch, control=records)
-
-
-NO_EPOCH = 0
-"""Epoch of an empty log; the first leader has epoch 1 or higher."""
 
 
 @total_ordering

@@ -19,6 +19,8 @@ from controller_core.quorum.changed import changed
 from controller_core.quorum.node import Node, StoredElection
 from kafka_wire import ErrorCode
 
+# Random numbers (SplitMix64) are state of the node, seeded by the shell: a node with an equal state and an equal message does the same
+# again.
 _MASK = (1 << 64) - 1
 _STEP = 0x9E3779B97F4A7C15
 

@@ -23,12 +23,14 @@ from kafka_node.http_probes import LightProbeServer
 from kafka_node.listener_limits import DynamicLimits, listener_limits, request_channel
 from kafka_node.network_metrics import NetworkMetrics
 from kafka_node.security.endpoints import Endpoint
-from kafka_node.security.listeners import demands_of_listener
+from kafka_node.security.listeners import connection_settings, demands_of_listener
 from kafka_node.security.renewal import Renewal
 from kafka_wire import ApiKey, schema
+from kafka_wire.net.client import NodeSettings
 from kafka_wire.net.request_channel import RequestChannel
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
 from kafka_wire.net.server import Buffers, Server, ServerLimits, serve
+from light_broker.control.kraft.options import KRaftOptions
 from light_broker.control.port import ControlPlane, ControlPlaneError
 from light_broker.core.fetch_sessions import FetchSessions
 from light_broker.core.groups.settings import group_settings
@@ -44,7 +46,6 @@ from light_broker.shell.control_planes import Host, OpenedControl, open_control
 from light_broker.shell.control_side import ControlSide
 from light_broker.shell.dispatch import Dispatch, needs
 from light_broker.shell.groups.coordinators import GroupCoordinators
-from light_broker.shell.inter_broker import controller_settings, inter_broker_settings
 from light_broker.shell.known_users import CurrentAcls, CurrentCredentials
 from light_broker.shell.logs.directory import FailedDirectory
 from light_broker.shell.logs.manager import LogManager
@@ -55,6 +56,23 @@ from light_broker.shell.replicas.manager import ReplicaManager
 from light_broker.shell.replicas.throttles import ReplicationThrottles
 from light_broker.shell.settings_reading import BrokerSettings
 from light_broker.shell.topic_settings import TopicSettings
+
+
+def inter_broker_settings(settings: BrokerSettings) -> NodeSettings:
+    """Return the settings of connections to the listener of brokers. Raises ValueError for TLS files that cannot be used."""
+    listener = settings.inter_broker_listener
+    protocol = next(endpoint.security_protocol for endpoint in settings.listeners if endpoint.listener == listener)
+    return connection_settings(settings.security[listener], protocol, _base_settings(settings))
+
+
+def controller_settings(settings: BrokerSettings, options: KRaftOptions) -> NodeSettings:
+    """Return the settings of connections to KRaft controllers. Raises ValueError for TLS files that cannot be used."""
+    return connection_settings(options.security, options.protocol, _base_settings(settings))
+
+
+def _base_settings(settings: BrokerSettings) -> NodeSettings:
+    return NodeSettings(client_id=f"light-broker-{settings.values.node_id}-to-controller")
+
 
 log = logging.getLogger(__name__)
 

@@ -1,9 +1,8 @@
 """Metrics of a controller in KRaft mode, with the names of Kafka's (kafka.controller) in Prometheus' form.
 
 As in Kafka, a standby reports the cluster by the records that it has applied; only the active controller knows heartbeats, and counts elections.
-There is no queue of events: a request is decided when it is handled. Not here: the quorum's metrics (`shell.quorum.raft_metrics`).
-
-Times and sizes of batches are left out, which Kafka has as histograms of its brokers.
+There is no queue of events: a request is decided when it is handled. Not here: the quorum's metrics (`shell.quorum.raft_metrics`), and times and sizes of
+batches, which Kafka has as histograms of its brokers.
 
 Source: QuorumControllerMetrics, ControllerMetadataMetrics, BrokerRegistrationState, MetadataLoaderMetrics, SnapshotEmitterMetrics.
 """
@@ -30,7 +29,7 @@ NO_CONTROLLER = -1
 
 
 class LoaderMetrics:
-    """Gauges that are computed when they are read."""
+    """Metadata that this process has loaded, and snapshots that it has written: gauges that are computed when they are read."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def gauge(name: str, documentation: str, *labels: str) -> Gauge:

@@ -33,6 +33,8 @@ from kafka_node.authorization.guard import EVERYTHING, Ask, Guard
 from kafka_node.context import RequestContext
 from kafka_wire.sasl import scram_decoy, scram_keys
 
+log = logging.getLogger(__name__)
+
 
 class CommittedImage(Protocol):
     """A controller, as this module uses it."""
@@ -65,9 +67,6 @@ def log_locked(records: tuple[AccessControlEntryRecord, ...]) -> None:
             "Unknown kind of ACL; denying access to its resource for all but super users",
             extra={"path": str(record.id)},
         )
-
-
-log = logging.getLogger(__name__)
 
 
 class ImageScramUsers:

@@ -23,16 +23,26 @@ from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
 from controller_core.shell.log_survey import LogSurvey, list_logs
 from controller_core.shell.metrics import Metrics
+from controller_core.shell.mode import Mode
 from controller_core.shell.settings import ControllerSettings
 from controller_core.shell.zookeeper import broker_registrations, loading, optimistic, watching
 from controller_core.shell.zookeeper.controller_election import ControllerElection, Controllership
-from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
 from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
+from controller_core.zookeeper_mode import propagation
+from controller_core.zookeeper_mode.decide import decide
 from kafka_node.security.brokers import BrokerSecurity
 from kafka_wire.net.client import Backoff
 from kafka_zookeeper.session import ConnectFailedError, SessionState, ZooKeeperError, ZooKeeperSession, ensure_chroot
 from kafka_zookeeper.settings import ZooKeeperSettings
+
+ZOOKEEPER_MODE = Mode(
+    decide=decide,
+    apply=propagation.apply_and_build_requests,
+    full_metadata_request=propagation.full_metadata_request,
+    leader_and_isr_requests=propagation.leader_and_isr_requests,
+)
+
 
 log = logging.getLogger(__name__)
 

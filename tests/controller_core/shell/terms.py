@@ -20,7 +20,7 @@ from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.mode import Mode
-from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
+from controller_core.shell.zookeeper.sessions import ZOOKEEPER_MODE
 from controller_core.shell.zookeeper.store import Store
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.brokers import BrokerRegistration, encode_broker

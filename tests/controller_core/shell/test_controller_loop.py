@@ -17,7 +17,7 @@ from controller_core.model.events import CreatePartitions, Event, NewPartitions,
 from controller_core.model.zookeeper_events import BrokersRead, TopicsRead
 from controller_core.shell import controller as controller_module
 from controller_core.shell.store import Outcome
-from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
+from controller_core.shell.zookeeper.sessions import ZOOKEEPER_MODE
 from kafka_zookeeper import paths
 from kafka_zookeeper.writes import MultiResult, Operation
 from tests.controller_core.shell.terms import Term, failing_decisions, isr_request, settled

@@ -16,7 +16,7 @@ from controller_core.shell import controller as controller_module
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
 from controller_core.shell.metrics import Metrics
-from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
+from controller_core.shell.zookeeper.sessions import ZOOKEEPER_MODE
 from controller_core.zookeeper_mode.transitions import apply
 from tests.controller_core.shell.log_store import LogStore
 from tests.controller_core.shell.terms import CONTROLLER, CONTROLLER_EPOCH, INTERNAL, FakeChannels, new_topic, settled

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.shell.quorum.security import member_settings
+from controller_core.shell.quorum.process import member_settings
 from controller_core.shell.quorum.settings_file import read_settings_file
 from kafka_wire import ApiKey
 from kafka_wire.net.node import Node, NodeSettings

@@ -9,7 +9,7 @@ from controller_core.model.zookeeper_changes import BrokersObserved
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.pace import Pace
-from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
+from controller_core.shell.zookeeper.sessions import ZOOKEEPER_MODE
 from controller_core.zookeeper_mode.transitions import apply
 from kafka_wire import ApiKey
 from tests.controller_core.shell.brokers.clusters import OWN, broker, cluster_of

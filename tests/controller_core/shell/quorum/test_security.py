@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.shell.quorum.security import listener_demands, member_settings
+from controller_core.shell.quorum.process import listener_demands, member_settings
 from controller_core.shell.quorum.settings import QuorumSettings
 from controller_core.shell.quorum.settings_reading import read_settings
 from kafka_node.security.settings import SecurityProtocol

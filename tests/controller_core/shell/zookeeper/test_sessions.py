@@ -11,7 +11,7 @@ import pytest
 
 from controller_core.model.events import RepairPartitions
 from controller_core.shell.zookeeper import sessions
-from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
+from controller_core.shell.zookeeper.sessions import ZOOKEEPER_MODE
 from kafka_wire.net.backoff import Backoff
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ConnectFailedError
