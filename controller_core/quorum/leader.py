@@ -103,7 +103,7 @@ def leading(draft: ready.Draft) -> states.Leader:
 
 def answer_fetch(draft: ready.Draft, request: inputs.Request, body: messages.FetchRequest) -> None:
     """Answer a Fetch: with an error, a truncation, a snapshot or records, or later."""
-    error = _error(draft, body)
+    error = _fetch_error(draft, body)
     if error is ErrorCode.INCONSISTENT_CLUSTER_ID:
         draft.answer(request, messages.FetchResponse(error))
         return
@@ -111,7 +111,7 @@ def answer_fetch(draft: ready.Draft, request: inputs.Request, body: messages.Fet
         draft.answer(request, messages.FetchResponse(error, draft.node.leadership(request.listener)))
         return
     if draft.node.log.validate(body.fetched)[0] is log_view.Validity.VALID:
-        _count(draft, body)
+        _count_fetch(draft, body)
     response = delayed.fetch_response(draft, request.listener, body.fetched, body.max_bytes)
     state = leading(draft)
     has_news = delayed.has_news(state, body, response)
@@ -124,7 +124,7 @@ def answer_fetch(draft: ready.Draft, request: inputs.Request, body: messages.Fet
         delayed.start_pause(draft)
 
 
-def _error(draft: ready.Draft, body: messages.FetchRequest) -> ErrorCode:
+def _fetch_error(draft: ready.Draft, body: messages.FetchRequest) -> ErrorCode:
     if checks.wrong_cluster(draft.node, body.cluster_id):
         return ErrorCode.INCONSISTENT_CLUSTER_ID
     fetched = body.fetched
@@ -137,7 +137,7 @@ def _error(draft: ready.Draft, body: messages.FetchRequest) -> ErrorCode:
     return ErrorCode.UNKNOWN_SERVER_ERROR if body.replica.id == draft.node.id else messages.NONE
 
 
-def _count(draft: ready.Draft, body: messages.FetchRequest) -> None:
+def _count_fetch(draft: ready.Draft, body: messages.FetchRequest) -> None:
     """Count a follower's fetch offset: all before it is on the follower's disk. Fetches of others than replicas have no id."""
     key = body.replica
     if key.id < 0:

@@ -57,6 +57,19 @@ from light_broker.shell.replicas.throttles import ReplicationThrottles
 from light_broker.shell.settings_reading import BrokerSettings
 from light_broker.shell.topic_settings import TopicSettings
 
+log = logging.getLogger(__name__)
+
+CLOSE_GRACE_MS = 1_000
+"""Time for the responses to running requests when the process stops. A fetch that waits for records is cut off: clients repeat it."""
+
+ISR_CHECKS_PER_LAG = 2
+"""Lagging followers are detected at half of replica.lag.time.max.ms, as in Kafka (ReplicaManager.startup)."""
+
+MIN_ISR_CHECK_MS = 100
+"""Shortest time between two such checks: Kafka permits a replica.lag.time.max.ms of 0."""
+
+AUTHENTICATION = {ApiKey.SASL_HANDSHAKE: HANDSHAKE_VERSIONS, ApiKey.SASL_AUTHENTICATE: AUTHENTICATE_VERSIONS}
+
 
 def inter_broker_settings(settings: BrokerSettings) -> NodeSettings:
     """Return the settings of connections to the listener of brokers. Raises ValueError for TLS files that cannot be used."""
@@ -72,20 +85,6 @@ def controller_settings(settings: BrokerSettings, options: KRaftOptions) -> Node
 
 def _base_settings(settings: BrokerSettings) -> NodeSettings:
     return NodeSettings(client_id=f"light-broker-{settings.values.node_id}-to-controller")
-
-
-log = logging.getLogger(__name__)
-
-CLOSE_GRACE_MS = 1_000
-"""Time for the responses to running requests when the process stops. A fetch that waits for records is cut off: clients repeat it."""
-
-ISR_CHECKS_PER_LAG = 2
-"""Lagging followers are detected at half of replica.lag.time.max.ms, as in Kafka (ReplicaManager.startup)."""
-
-MIN_ISR_CHECK_MS = 100
-"""Shortest time between two such checks: Kafka permits a replica.lag.time.max.ms of 0."""
-
-AUTHENTICATION = {ApiKey.SASL_HANDSHAKE: HANDSHAKE_VERSIONS, ApiKey.SASL_AUTHENTICATE: AUTHENTICATE_VERSIONS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

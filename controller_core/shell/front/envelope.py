@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from controller_core.shell.front import request_limits
 from kafka_wire import ApiKey, Body, ErrorCode, codec
-from kafka_wire.codec import CodecError, RequestHeader
 from kafka_wire.encoded_body import PiecewiseResponse, Response
 
 FORWARDABLE = frozenset(
@@ -54,7 +53,7 @@ class Enveloped:
     """The inner request of an Envelope."""
 
     key: ApiKey
-    header: RequestHeader
+    header: codec.RequestHeader
     frame: bytes
     principal: str
     """As `User:NAME`."""
@@ -76,7 +75,7 @@ def open_envelope(body: Body) -> Enveloped:
     frame = bytes(body["request_data"])
     try:
         header = codec.peek_header(frame)
-    except CodecError as error:
+    except codec.CodecError as error:
         raise EnvelopeError(ErrorCode.INVALID_REQUEST, f"the forwarded request has no valid header: {error}") from error
     if header.api_key not in FORWARDABLE:
         raise EnvelopeError(
@@ -97,7 +96,7 @@ def _principal(data: bytes | None) -> str:
         raise EnvelopeError(code, "the principal of a forwarded request is missing, or of an unknown version")
     try:
         found = codec.decode("DefaultPrincipalData", version, content[_VERSION_BYTES:])
-    except CodecError as error:
+    except codec.CodecError as error:
         raise EnvelopeError(code, f"the principal of a forwarded request cannot be read: {error}") from error
     return f"{found['type']}:{found['name']}"
 

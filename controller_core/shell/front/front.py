@@ -13,7 +13,6 @@ from kafka_node.authorization.guard import Guard
 from kafka_node.context import RequestContext
 from kafka_node.security import brokers, listeners
 from kafka_wire import ApiKey, Body, ErrorCode, codec, schema
-from kafka_wire.codec import CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
 from kafka_wire.net.server import (
@@ -162,13 +161,13 @@ class Front:
                 if refused is not None:
                     return refused
             return await self._relay(peer, header, frame)
-        except CodecError as error:
+        except codec.CodecError as error:
             raise MalformedRequest(str(error)) from error
 
-    async def _relay(self, peer: Peer, header: RequestHeader, frame: bytes) -> bytes | None:
+    async def _relay(self, peer: Peer, header: codec.RequestHeader, frame: bytes) -> bytes | None:
         return await self._require_relay(header).forward(peer, header, frame)
 
-    def _require_relay(self, header: RequestHeader) -> Relay:
+    def _require_relay(self, header: codec.RequestHeader) -> Relay:
         """Return the relay. Raises CloseConnection if there is none.
 
         Kafka's controller closes the connection as well (SocketServer.processCompletedReceives).
@@ -177,7 +176,7 @@ class Front:
             raise CloseConnection(f"api key {header.api_key} is not served on this listener")
         return self.relay
 
-    async def _api_versions(self, header: RequestHeader, frame: bytes) -> bytes:
+    async def _api_versions(self, header: codec.RequestHeader, frame: bytes) -> bytes:
         refused = dispatch.api_versions_error(header, frame, self._own[ApiKey.API_VERSIONS], request_limits.OWN_UNITS)
         if refused is not None:
             return refused
@@ -185,7 +184,7 @@ class Front:
         body = versions.api_versions_body(self._offered, shared, header.api_version)
         return codec.encode_response(ApiKey.API_VERSIONS, header.api_version, header.correlation_id, body)
 
-    async def _own_request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: bytes) -> Response | None:
+    async def _own_request(self, key: ApiKey, peer: Peer, header: codec.RequestHeader, frame: bytes) -> Response | None:
         lowest, highest = self._own[key]
         if not lowest <= header.api_version <= highest:
             return dispatch.unsupported_version(key, header)
@@ -218,7 +217,7 @@ class Front:
         except envelope.EnvelopeError as error:
             log.info("Forwarded request refused", extra={"error": str(error)})
             return envelope.refused(error.code)
-        except CodecError as error:
+        except codec.CodecError as error:
             log.info("Forwarded request refused", extra={"error": str(error)})
             return envelope.refused(ErrorCode.INVALID_REQUEST)
         except CloseConnection:
@@ -230,7 +229,7 @@ class Front:
         return envelope.sealed(response)
 
     async def _authorized_answer(
-        self, key: ApiKey, peer: Peer, header: RequestHeader, body: Body, *, is_slice: bool
+        self, key: ApiKey, peer: Peer, header: codec.RequestHeader, body: Body, *, is_slice: bool
     ) -> Body | EncodedBody:
         """Answer a request or a slice of it by its handler, or refuse it if the authorizer denies it.
 
@@ -256,11 +255,13 @@ class Front:
         except Exception as error:
             raise dispatch.failed(key, peer, header, error) from error
 
-    def _context(self, peer: Peer, header: RequestHeader) -> RequestContext:
+    def _context(self, peer: Peer, header: codec.RequestHeader) -> RequestContext:
         return dispatch.context_of(self.listener, peer, header)
 
     @staticmethod
-    async def _refused(guard: Guard, context: RequestContext, header: RequestHeader, frame: bytes) -> bytes | None:
+    async def _refused(
+        guard: Guard, context: RequestContext, header: codec.RequestHeader, frame: bytes
+    ) -> bytes | None:
         """Refuse a request that the caller is not allowed to have relayed; None if it is allowed. Raises CloseConnection."""
         if header.api_key not in _KNOWN_KEYS:
             raise CloseConnection(f"api key {header.api_key} is unknown and cannot be authorized")
@@ -274,7 +275,7 @@ class Front:
             raise CloseConnection(f"{key.name} request is denied")
         return codec.encode_response(key, header.api_version, header.correlation_id, body)
 
-    def _check_relayable(self, header: RequestHeader) -> None:
+    def _check_relayable(self, header: codec.RequestHeader) -> None:
         """Reject requests that no client has a reason to send to brokers. Raises CloseConnection."""
         self._require_relay(header)
         key, version = header.api_key, header.api_version

@@ -18,7 +18,6 @@ from typing import Protocol
 
 from controller_core.shell.front.request_limits import SLICED, slice_path
 from kafka_wire import ApiKey, Body, codec
-from kafka_wire.codec import CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response, framed
 from kafka_wire.joined_response import JoinedResponse
 from kafka_wire.slices import slices
@@ -44,7 +43,7 @@ class SlicedAnswers:
     def __init__(self) -> None:
         self._coding_lock = asyncio.Lock()
 
-    async def answer(self, key: ApiKey, header: RequestHeader, frame: bytes, answer: Answer) -> Response:
+    async def answer(self, key: ApiKey, header: codec.RequestHeader, frame: bytes, answer: Answer) -> Response:
         """Answer a request slice by slice. Raises what `answer` raises, and CodecError before the first slice is answered."""
         sliced, version = SLICED[key], header.api_version
         found = slices(
@@ -87,7 +86,7 @@ class SlicedAnswers:
         async with self._coding_lock:
             try:
                 joined.add(part)
-            except CodecError as error:
+            except codec.CodecError as error:
                 raise AnswerError(str(error)) from error
             await asyncio.sleep(0)
 

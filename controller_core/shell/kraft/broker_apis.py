@@ -11,7 +11,6 @@ from uuid import UUID
 from controller_core.metadata.controller_registration import register_controller
 from controller_core.model import Endpoint, TopicPartition, events, quorum_events
 from controller_core.model.broker import FeatureRange
-from controller_core.model.quorum_events import AssignReplicasToDirs
 from controller_core.quorum_mode import heartbeats, registration
 from controller_core.quorum_mode.directories import Assigned
 from controller_core.shell.admin import broker_requests, handlers, responses
@@ -115,7 +114,7 @@ async def assign_replicas_to_dirs(controller: KRaftController, context: RequestC
         for partition in topic["partitions"]
         if (name := names[topic["topic_id"]]) is not None
     }
-    event = AssignReplicasToDirs(body["broker_id"], body["broker_epoch"], assigned)
+    event = quorum_events.AssignReplicasToDirs(body["broker_id"], body["broker_epoch"], assigned)
     answer: Failure | Assigned = await controller.submit(event)
     if isinstance(answer, Failure):
         return error_only(context, body, answer)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from controller_core.quorum import inputs, messages, ready, rules
 from controller_core.shell.quorum import wire_requests, wire_responses
 from kafka_wire import ApiKey, Body, ErrorCode, codec
-from kafka_wire.codec import CodecError
 from kafka_wire.net.client import Backoff, ConnectionFailed, Node, NodeSettings, UnsupportedVersion
 from kafka_wire.net.negotiation import api_versions_request
 
@@ -87,7 +86,7 @@ class Peers:
     async def _connect(self, peer: _Peer) -> None:
         try:
             await peer.client.call(ApiKey.API_VERSIONS, api_versions_request(), timeout_ms=self._timeout_ms)
-        except (UnsupportedVersion, CodecError, ConnectionFailed) as error:
+        except (UnsupportedVersion, codec.CodecError, ConnectionFailed) as error:
             # The first request that needs the connection fails as well, and is logged.
             log.debug(
                 "Failed to connect to a node of the quorum", extra={"peer": peer.client.name, "error": str(error)}
@@ -100,7 +99,7 @@ class Peers:
         peer = self._peer((destination.host, destination.port))
         try:
             response = await self._call(peer, outgoing.body)
-        except (UnsupportedVersion, CodecError) as error:
+        except (UnsupportedVersion, codec.CodecError) as error:
             self._log_failure(peer, outgoing, str(error))
             response = messages.FailedResponse(ErrorCode.UNSUPPORTED_VERSION)
         except (ConnectionFailed, TimeoutError) as error:

@@ -38,31 +38,13 @@ from kafka_log.format import roll, text_files
 from kafka_node.freed_memory import keep_freed_memory
 from kafka_node.listener_limits import DynamicLimits, listener_limits
 from kafka_node.probes import ProbeServer
-from kafka_node.security import credentials, listeners
+from kafka_node.security import listeners
 from kafka_node.security.credentials import CredentialSource
 from kafka_node.security.renewal import Renewal
 from kafka_wire import codec, records
 from kafka_wire.net.client import NodeSettings
 from kafka_wire.net.server import Buffers
 from kafka_wire.sasl import scram_decoy, scram_keys
-
-
-def listener_demands(settings: QuorumSettings, scram: credentials.CredentialSource) -> dict[str, listeners.Demands]:
-    """Make TLS and SASL of each listener, by its name. `scram` has the users of SCRAM. Raises ValueError for unusable files."""
-    return {
-        endpoint.listener: listeners.demands_of_listener(
-            settings.security[endpoint.listener], endpoint.security_protocol, scram
-        )
-        for endpoint in settings.listeners
-    }
-
-
-def member_settings(settings: QuorumSettings, base: NodeSettings) -> NodeSettings:
-    """Return the settings of connections to other controllers: those of the first controller listener. Raises ValueError."""
-    name = settings.controller_listener_names[0]
-    protocol = next(listener.security_protocol for listener in settings.listeners if listener.listener == name)
-    return listeners.connection_settings(settings.security[name], protocol, base)
-
 
 METADATA_TOPIC = wire_requests.LogTopic("__cluster_metadata", METADATA_TOPIC_ID)
 
@@ -79,6 +61,23 @@ LARGE_BUFFER_BYTES = 2 * rules.RESPONSE_BYTES_MAX
 """Size up to which freed memory stays in the process: a response of the largest size, and its copy with a header."""
 
 SEED_BITS = 64
+
+
+def listener_demands(settings: QuorumSettings, scram: CredentialSource) -> dict[str, listeners.Demands]:
+    """Make TLS and SASL of each listener, by its name. `scram` has the users of SCRAM. Raises ValueError for unusable files."""
+    return {
+        endpoint.listener: listeners.demands_of_listener(
+            settings.security[endpoint.listener], endpoint.security_protocol, scram
+        )
+        for endpoint in settings.listeners
+    }
+
+
+def member_settings(settings: QuorumSettings, base: NodeSettings) -> NodeSettings:
+    """Return the settings of connections to other controllers: those of the first controller listener. Raises ValueError."""
+    name = settings.controller_listener_names[0]
+    protocol = next(listener.security_protocol for listener in settings.listeners if listener.listener == name)
+    return listeners.connection_settings(settings.security[name], protocol, base)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

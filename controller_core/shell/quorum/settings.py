@@ -1,7 +1,6 @@
 """Settings of a controller in a KRaft quorum, as values.
 
-They are named as in Kafka's properties file, with the units last; `settings_reading` reads them from the file. Settings for restarted and
-disconnected brokers go beyond Kafka's own rules (ADR 57).
+They are named as in Kafka's properties file, with the units last; `settings_reading` reads them from the file.
 """
 
 from collections.abc import Mapping
@@ -12,7 +11,6 @@ from controller_core.metadata.delegation_tokens import TokenSettings
 from controller_core.model.cluster import STEP_ROWS
 from controller_core.model.mode_rules import RestartPolicy
 from kafka_node.authorization.authorizer import Rules
-from kafka_node.configs import config_rules, setting_rules
 from kafka_node.configs.layered_settings import Settings
 from kafka_node.security import endpoints, listener_settings
 
@@ -107,37 +105,3 @@ class QuorumSettings:
     def all_directories(self) -> tuple[Path, ...]:
         """All directories that are formatted, sorted by their names."""
         return tuple(sorted({*self.log_directories, self.metadata_log_directory}, key=str))
-
-
-_FIELDS = {
-    "admits_same_directories": "steward.broker.restart.same.directories.enable",
-    "admits_after_shutdown": "steward.broker.restart.after.shutdown.enable",
-    "elects_suspected_last": "steward.broker.disconnected.elected.last.enable",
-}
-_SETTINGS = {
-    field: setting_rules.Setting(name, config_rules.ConfigType.BOOLEAN, "true", config_rules.AnyValue())
-    for field, name in _FIELDS.items()
-}
-_DISCONNECTED = setting_rules.Setting(
-    "steward.broker.disconnected.session.timeout.ms", config_rules.ConfigType.INT, None, config_rules.Range(1)
-)
-_SHARE = 3
-"""Default: this part of the session timeout. By Kafka's defaults 3 s of 9, and brokers send a heartbeat every 2 s."""
-NAMES = frozenset((*_FIELDS.values(), _DISCONNECTED.name))
-
-
-def read_restart_policy(values: Mapping[str, str]) -> RestartPolicy:
-    """Return the policy of a properties file. Raises SettingError."""
-    return RestartPolicy(
-        **{field: bool(setting.read(values.get(setting.name))) for field, setting in _SETTINGS.items()}
-    )
-
-
-def read_disconnected_session_timeout_ms(values: Mapping[str, str], session_timeout_ms: int) -> int:
-    """Return the time for the next heartbeat of a broker whose connection has ended. Raises SettingError.
-
-    Not more than a session, so a large value turns the rule off.
-    """
-    given = _DISCONNECTED.read(values.get(_DISCONNECTED.name))
-    assert given is None or isinstance(given, int)
-    return max(1, session_timeout_ms // _SHARE if given is None else min(given, session_timeout_ms))

@@ -10,15 +10,9 @@ from pathlib import Path
 
 from controller_core.metadata.delegation_tokens import TokenSettings
 from controller_core.shell.quorum.endpoints import BOOTSTRAP_SERVERS, VOTERS, parse_voters
-from controller_core.shell.quorum.settings import NAMES as RESTART_NAMES
-from controller_core.shell.quorum.settings import (
-    ControllerSettings,
-    MetadataLogSettings,
-    QuorumSettings,
-    QuorumTimes,
-    read_disconnected_session_timeout_ms,
-    read_restart_policy,
-)
+from controller_core.shell.quorum.restart_settings import NAMES as RESTART_NAMES
+from controller_core.shell.quorum.restart_settings import read_disconnected_session_timeout_ms, read_restart_policy
+from controller_core.shell.quorum.settings import ControllerSettings, MetadataLogSettings, QuorumSettings, QuorumTimes
 from kafka_node import node_settings
 from kafka_node.authorization.settings import AUTHORIZER, OWN_NAMES, STANDARD_AUTHORIZER, read_rules
 from kafka_node.configs import java_classes, setting_rules, setting_table

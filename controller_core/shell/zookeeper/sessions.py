@@ -36,15 +36,14 @@ from kafka_wire.net.client import Backoff
 from kafka_zookeeper.session import ConnectFailedError, SessionState, ZooKeeperError, ZooKeeperSession, ensure_chroot
 from kafka_zookeeper.settings import ZooKeeperSettings
 
+log = logging.getLogger(__name__)
+
 ZOOKEEPER_MODE = Mode(
     decide=decide,
     apply=propagation.apply_and_build_requests,
     full_metadata_request=propagation.full_metadata_request,
     leader_and_isr_requests=propagation.leader_and_isr_requests,
 )
-
-
-log = logging.getLogger(__name__)
 
 RECONNECT_S = 1.0
 """Pause between attempts to open a session."""
