@@ -4,6 +4,7 @@
     make soak ARGS="--minutes 60 --seed 7"       an hour of the faults of seed 7
     make soak ARGS="--minutes 0 --front-minutes 0 --properties"    only tests: more examples, and those that `make test` leaves out
     make soak ARGS="--repeat 20"                 nothing but all live tests, 20 times, alongside two busy processes
+    make soak ARGS="--alone"                     nothing but each test that needs processes, alone
     make soak ARGS="--quorum --minutes 10"       nothing but faults of quorums of Java and Steward voters
     make soak ARGS="--light --kills 200"         nothing but kills, full and slow disks of light brokers under load
     make soak ARGS="--mixed --faults 60"         nothing but kills, freezes and cut networks of brokers of Kafka and a light broker
@@ -29,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.listener.fuzz import fuzz
-from bench.soaking import faults, invariants, repeats, snapshot
+from bench.soaking import alone, faults, invariants, repeats, snapshot
 from bench.soaking.balance.soak import NAMES, soak_analytics
 from bench.soaking.invariants import BrokenError
 from bench.soaking.light import DISK_FAULTS, KILLS, soak_light
@@ -169,6 +170,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     message = "run only the tests on clusters and on a Kubernetes API, so many times, alongside busy processes"
     parser.add_argument("--repeat", type=int, default=0, metavar="ROUNDS", help=message)
+    message = "run only each test that needs processes, in a run of its own: it must not depend on earlier tests"
+    parser.add_argument("--alone", action="store_true", help=message)
     parser.add_argument("--light", action="store_true", help="run only faults of light brokers under load")
     parser.add_argument("--kills", type=int, default=KILLS, help=f"with --light: number of kills (default: {KILLS})")
     message = f"with --light: number of full and slow disks (default: {DISK_FAULTS})"
@@ -241,6 +244,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     if options.repeat > 0:
         return repeats.repeat(options.repeat)
+    if options.alone:
+        return alone.run_each_alone()
     if options.light:
         return soak_light(options.kills, options.disk_faults, options.seed)
     if options.mixed:

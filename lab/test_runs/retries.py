@@ -1,7 +1,8 @@
 """Second runs of failed tests, for CI: one flaky test among thousands must not fail a whole run, and must not be hidden.
 
-A failed test that starts processes runs once more, in its own process, after all others. A second failure fails the run. A test that
-then passes is listed at the end as `flaky:` with its first traceback. It is a defect that is fixed next.
+A failed test that starts processes runs once more, alone in its own process, after all others. A second failure fails the run, and the
+report of the first one is repeated, since it may have another cause. A test that then passes is listed at the end as `flaky:` with its
+first traceback. It is a defect that is fixed next.
 
 `lab.test_runs.failures` records failures, `lab.test_runs.suites` starts pytest.
 """
@@ -75,7 +76,8 @@ def retry(
     for nodeid in choice.nodeids:
         show(f"second run of {nodeid}")
         if run(nodeid) != pytest.ExitCode.OK:
-            show(f"failed twice: {nodeid}")
+            first = next(failure.report for failure in failures if failure.nodeid == nodeid)
+            show(f"failed twice: {nodeid}. Its first failure:\n{first}")
             return False
         passed.append(nodeid)
     for failure in failures:

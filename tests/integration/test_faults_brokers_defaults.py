@@ -38,8 +38,11 @@ def default_of_all_brokers(held: Held, name: str, value: str) -> Iterator[None]:
 
 
 def configs_of_a_new_topic(held: Held) -> dict[str, tuple[str, int]]:
-    """Ask the controller for the configuration of a topic without its own settings, with the sources (KIP-525)."""
-    topic = {"name": "never-made", "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
+    """Ask the controller for the configuration of a topic without its own settings, with the sources (KIP-525).
+
+    The number of partitions is the cluster's default, so that the request waits until a broker has reported its settings.
+    """
+    topic = {"name": "never-made", "num_partitions": -1, "replication_factor": 1, "assignments": [], "configs": []}
     body = {"topics": [topic], "timeout_ms": int(PATIENCE_S * 1000), "validate_only": True}
 
     async def ask() -> dict[str, tuple[str, int]]:

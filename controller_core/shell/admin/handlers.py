@@ -130,9 +130,12 @@ def apis(
 ) -> Mapping[ApiKey, Api]:
     """Return the APIs of the active controller."""
 
+    def created_configs(own: Mapping[str, str]) -> list[Body]:
+        # Called after the creation: brokers may have reported their defaults while the request waited for them.
+        return topic_creation.created_configs(own, topic_defaults())
+
     async def create_topics_handler(active: ActiveController, context: RequestContext, body: Body) -> Body:
-        configs_of = partial(topic_creation.created_configs, broker_defaults=topic_defaults())
-        return await topic_creation.create_topics(active, context, body, random, configs_of, quotas)
+        return await topic_creation.create_topics(active, context, body, random, created_configs, quotas)
 
     async def create_partitions_handler(active: ActiveController, context: RequestContext, body: Body) -> Body:
         return await topic_creation.create_partitions(active, context, body, random, quotas)

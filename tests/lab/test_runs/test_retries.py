@@ -57,15 +57,17 @@ def test_a_live_test_that_passes_in_its_second_run_is_listed_as_flaky_with_its_f
     assert runs.shown[-1] == "1 flaky: tests/a.py::test_live"
 
 
-def test_a_second_failure_is_red() -> None:
-    """A test that fails twice is really broken; the tests behind it do not run again."""
+def test_a_second_failure_is_red_and_the_first_one_is_reported() -> None:
+    """Their causes may differ. The tests behind it do not run again."""
     runs = Runs({"tests/a.py::test_1": FAILED, "tests/a.py::test_2": OK})
 
     passed = runs.retry((FAILED, [of_processes("tests/a.py::test_1"), of_processes("tests/a.py::test_2")]))
 
     assert not passed
     assert runs.ran == ["tests/a.py::test_1"]
-    assert runs.shown[-1] == "failed twice: tests/a.py::test_1"
+    assert runs.shown[-1] == (
+        "failed twice: tests/a.py::test_1. Its first failure:\nfirst traceback of tests/a.py::test_1"
+    )
 
 
 def test_a_failure_in_set_up_and_in_the_test_is_one_second_run() -> None:

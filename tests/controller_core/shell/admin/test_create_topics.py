@@ -278,6 +278,25 @@ async def test_configurations_are_returned_with_their_sources() -> None:
     assert not any(config["read_only"] or config["is_sensitive"] for config in configs.values())
 
 
+async def test_configurations_include_defaults_that_brokers_report_while_the_request_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A request for the cluster's default number of partitions waits for the brokers' settings (KIP-464)."""
+    active, reported = active_with(), dict[str, TopicDefault]()
+
+    async def known_defaults(timeout_ms: int) -> Defaults:
+        assert timeout_ms > 0
+        reported["min.insync.replicas"] = TopicDefault("2", 4)
+        return Defaults()
+
+    monkeypatch.setattr(active, "known_defaults", known_defaults)
+
+    response = await call(active, ApiKey.CREATE_TOPICS, request(topic("a", -1)), topic_defaults=reported)
+
+    configs = {config["name"]: config for config in only(response, "topics")["configs"]}
+    assert pick(configs["min.insync.replicas"], "value", "config_source") == {"value": "2", "config_source": 4}
+
+
 async def test_replicas_are_placed_on_live_brokers_only() -> None:
     """No assignment contains the controller, which is listed as a broker (protocol notes, Z22)."""
     active = active_with(broker(1), broker(2))
