@@ -55,9 +55,28 @@ def history(held: Held) -> list[Write]:
     return read_history(held.cluster.zookeeper.process.folder / "zookeeper-data")
 
 
+def assert_that_only_leaders_wrote_isrs(held: Held) -> None:
+    """C6: leaders wrote ISRs, and no other process did; brokers left notifications, and only the controller removed them."""
+    states = f"{CHROOT}/brokers/topics/"
+    writes, own_session = history(held), controller_session(held)
+    isrs = [
+        write
+        for write in writes
+        if write.path.startswith(states) and write.path.endswith("/state") and not write.is_new
+    ]
+    notifications = [write for write in writes if write.path.startswith(f"{NOTIFICATIONS}/")]
+
+    assert any(isr.session_id != own_session for isr in isrs)
+    assert any(notification.is_new for notification in notifications)
+    assert {notification.session_id for notification in notifications if notification.data is DELETED} == {own_session}
+    assert [notification.path for notification in notifications if notification.is_new] == [
+        notification.path for notification in notifications if notification.data is DELETED
+    ]
+
+
 @pytest.mark.shows("C2")
 def test_isrs_that_brokers_write_are_read_and_sent_to_brokers(old: Held) -> None:
-    """C2, C4, C12, B1 (KafkaController.processIsrChangeNotification): one shrinks, and expands; the notifications are removed.
+    """C2, C4, C6, C12, B1 (KafkaController.processIsrChangeNotification): one shrinks, and expands; the notifications are removed.
 
     Brokers collect notifications for some seconds (IsrChangePropagationConfig: 5 s and 2.5 s).
     """
@@ -98,10 +117,11 @@ def test_isrs_that_brokers_write_are_read_and_sent_to_brokers(old: Held) -> None
     assert epochs == [old.state("shrunk", partition)["leader_epoch"] for partition in (0, 1)]
     assert old.cluster.zookeeper.client.get_children(NOTIFICATIONS) == []
     judge_history(old)
+    assert_that_only_leaders_wrote_isrs(old)
 
 
 def test_a_failover_and_a_move_among_old_brokers(old: Held) -> None:
-    """C1, C2, C4, C9, C12, B1: a leader is killed under load; a move to it waits, and ends exactly at its target."""
+    """C1, C2, C4, C6, C9, C12, B1: a leader is killed under load; a move to it waits, and ends exactly at its target."""
     create_on(old, "failing", [1, 2, 3], [2, 3, 1], [3, 1, 2])
     create_on(old, "moving", [2, 3])
     target = {0: [3, 1]}
@@ -124,22 +144,4 @@ def test_a_failover_and_a_move_among_old_brokers(old: Held) -> None:
     assert report.ok, report.summary()
     assert target == old.cluster.assignment("moving")
     judge_history(old)
-
-
-def test_only_leaders_wrote_isrs(old: Held) -> None:
-    """C6: leaders wrote ISRs, and no other process did; brokers left notifications, and only the controller removed them."""
-    states = f"{CHROOT}/brokers/topics/"
-    writes, own_session = history(old), controller_session(old)
-    isrs = [
-        write
-        for write in writes
-        if write.path.startswith(states) and write.path.endswith("/state") and not write.is_new
-    ]
-    notifications = [write for write in writes if write.path.startswith(f"{NOTIFICATIONS}/")]
-
-    assert any(isr.session_id != own_session for isr in isrs)
-    assert any(notification.is_new for notification in notifications)
-    assert {notification.session_id for notification in notifications if notification.data is DELETED} == {own_session}
-    assert [notification.path for notification in notifications if notification.is_new] == [
-        notification.path for notification in notifications if notification.data is DELETED
-    ]
+    assert_that_only_leaders_wrote_isrs(old)
