@@ -59,11 +59,19 @@ def _messages() -> Iterator[dict[str, Any]]:
 
 
 def create(bootstrap: str) -> None:
-    """Create the samples topic; the one before is deleted."""
+    """Create the samples topic; the one before is deleted. A run asks any broker, so each one must know the topic."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
+    brokers = bootstrap.split(",")
     if TOPIC in admin.list_topics(timeout=PATIENCE_S).topics:
         admin.delete_topics([TOPIC])[TOPIC].result(PATIENCE_S)
+        wait_until(lambda: not any(map(knows_topic, brokers)), timeout_s=PATIENCE_S, what="no broker has the old topic")
     wait_until(lambda: is_created(admin), timeout_s=PATIENCE_S, what="the topic is created")
+    wait_until(lambda: all(map(knows_topic, brokers)), timeout_s=PATIENCE_S, what="each broker knows the topic")
+
+
+def knows_topic(broker: str) -> bool:
+    """Whether the broker at this address has the topic in its metadata: brokers get it from the controller one by one."""
+    return TOPIC in AdminClient({"bootstrap.servers": broker}).list_topics(timeout=PATIENCE_S).topics
 
 
 def is_created(admin: AdminClient) -> bool:
