@@ -13,6 +13,7 @@ import http.client
 import json
 import os
 import secrets
+import shutil
 import ssl
 import subprocess
 import threading
@@ -56,6 +57,7 @@ class KubernetesApi:
         self.url = f"https://127.0.0.1:{self._ports[2]}"
         self._certificates = folder / "certificates"
         self.certificate_authority = self._certificates / "apiserver.crt"
+        self._kubectl_cache = folder / "kubectl-cache"
         self._tokens = {user: secrets.token_urlsafe(24) for user in USERS}
         self._connections = threading.local()
         folder.mkdir(parents=True, exist_ok=True)
@@ -114,7 +116,7 @@ class KubernetesApi:
         command = [
             self._binaries.kubectl,
             f"--kubeconfig={self.kubeconfig_for(user)}",
-            f"--cache-dir={self.folder / 'kubectl-cache'}",
+            f"--cache-dir={self._kubectl_cache}",
             *arguments,
         ]
         done = subprocess.run(
@@ -137,6 +139,8 @@ class KubernetesApi:
         """
         self.kubectl("apply", "--server-side", f"--filename={folder}", check=True)
         wait_until(self._serves_defined, timeout_s=SERVED_TIMEOUT_S, what="all custom resources are served")
+        # kubectl would find no category of the new resources until its cache, written for the command above, is refreshed.
+        shutil.rmtree(self._kubectl_cache, ignore_errors=True)
 
     def _serves_defined(self) -> bool:
         found = self.get(DEFINITIONS)

@@ -12,7 +12,7 @@ import yaml
 
 from lab.peers.kubernetes import KubernetesApi
 from tests.kafka_operator.live import ROOT, Namespace
-from tests.kafka_operator.makers import raw_cluster, raw_topic
+from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
 from tests.twins.kstatus import kstatus
 
 pytestmark = pytest.mark.kubernetes
@@ -123,9 +123,11 @@ def test_the_examples_are_accepted(namespace: Namespace, name: str) -> None:
 
 def test_short_names_and_the_category_list_the_resources(namespace: Namespace) -> None:
     """`kubectl get steward`; short names that do not clash with Strimzi's kt and kr."""
+    namespace.apply(raw_cluster())
+    namespace.apply(raw_reassignment(plan=raw_plan(p0=[2, 3, 4])))
+
     assert "topic.steward.dev/orders" in namespace.kubectl("get", "steward", "-o", "name")
     for short, column in (("stopic", "PARTITIONS"), ("sra", "PROGRESS %"), ("scl", "CONTROLLER")):
-        namespace.apply(raw_cluster())
         assert column in namespace.kubectl("get", short)
 
 
