@@ -25,6 +25,9 @@ SIDE_BY_SIDE = 2
 SHOWN_CHARACTERS = 4_000
 """End of a failed run's output that is shown: the failure and the summary."""
 
+SHOWN_EACH = 50
+"""Tests between two lines of progress: some minutes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -56,10 +59,13 @@ def run_each_alone(
     show(f"{len(tests)} tests, each alone")
     failed = []
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        for test, done in zip(tests, pool.map(lambda test: run([test]), tests), strict=True):
+        runs = zip(tests, pool.map(lambda test: run([test]), tests), strict=True)
+        for number, (test, done) in enumerate(runs, start=1):
             if done.status != pytest.ExitCode.OK:
                 failed.append(test)
                 show(f"failed alone: {test}\n{done.output[-SHOWN_CHARACTERS:]}")
+            if number % SHOWN_EACH == 0:
+                show(f"{number} of {len(tests)} tests, failed alone: {len(failed)}")
     show(f"{len(tests)} tests, failed alone: {len(failed)}")
     for test in failed:
         show(test)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bench.soaking.alone import Run, run_each_alone
+from bench.soaking.alone import SHOWN_EACH, Run, run_each_alone
 
 PASSED, FAILED, USAGE = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.USAGE_ERROR
 COLLECTED = "tests/a.py::test_b[x y-1]\ntests/a.py::test_b[2]\ntests/a.py::test_c\n\n3 tests collected in 0.1s\n"
@@ -60,3 +60,13 @@ def test_a_failed_collection_is_red() -> None:
 
     assert status == 1
     assert runs.lines == ["no tests were collected:\nno such marker"]
+
+
+def test_progress_is_shown() -> None:
+    """A whole run takes most of an hour."""
+    collected = "".join(f"tests/a.py::test_{number}\n" for number in range(SHOWN_EACH + 1))
+    runs = Runs(Run(PASSED, collected))
+
+    run_each_alone(runs.run, runs.lines.append)
+
+    assert runs.lines[1:] == ["50 of 51 tests, failed alone: 0", "51 tests, failed alone: 0"]
