@@ -6,18 +6,14 @@ and in the second run that CI makes of a failed test (`lab.test_runs.retries`). 
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from lab.setup.prepare import NEEDS
-
-ROOT = Path(__file__).resolve().parents[2]
+from lab.test_runs.suites import start_pytest
 
 SIDE_BY_SIDE = 2
 """Runs at a time: each waits half of its time for processes to start."""
@@ -39,11 +35,9 @@ class Run:
 
 def run_pytest(arguments: Sequence[str]) -> Run:
     """Run pytest once."""
-    command = [sys.executable, "-m", "pytest", "-q", *arguments]
-    done = subprocess.run(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False
-    )
-    return Run(done.returncode, done.stdout)
+    run = start_pytest(["-q", *arguments], piped=True)
+    output, _ = run.communicate()
+    return Run(run.returncode, output)
 
 
 def run_each_alone(
@@ -78,7 +72,5 @@ def collected_tests(output: str) -> list[str]:
     >>> collected_tests("tests/a.py::test_b[1]\ntests/a.py::test_b[2]\ntests/a.py::test_c\n\n3 tests collected in 0.1s")
     ['tests/a.py::test_b', 'tests/a.py::test_c']
     """
-    found = (
-        line.partition("[")[0] for line in output.splitlines() if "::" in line and " " not in line.partition("[")[0]
-    )
-    return list(dict.fromkeys(found))
+    without_parameters = (line.partition("[")[0] for line in output.splitlines())
+    return list(dict.fromkeys(name for name in without_parameters if "::" in name and " " not in name))

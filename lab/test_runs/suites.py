@@ -249,13 +249,13 @@ def main(arguments: list[str]) -> int:
         chosen += QUICK_MARKS  # the last -m counts
         os.environ.update(QUICK_ENVIRONMENT)
     if names_tests(chosen):
-        return _start(chosen).wait()
+        return start_pytest(chosen).wait()
     end_as_by_ctrl_c()
     with tempfile.TemporaryDirectory(prefix="steward-failures-") as folder:
         statuses = run_parts(quick_parts() if quick else parts(), chosen, Path(folder))
         status = verdict(list(statuses.values()))
         if RETRY_FAILED in arguments and status not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
-            passed = retry(statuses, failures.read_failures, lambda nodeid: _start([nodeid]).wait(), _show)
+            passed = retry(statuses, failures.read_failures, lambda nodeid: start_pytest([nodeid]).wait(), _show)
             return pytest.ExitCode.OK if passed else status
         return status
 
@@ -268,7 +268,7 @@ def run_parts(chosen: Sequence[Part], arguments: Sequence[str], folder: Path) ->
         recorded = folder / part.name
         record = ["-p", failures.__name__, failures.OPTION, str(recorded)]
         command = [*DURATIONS, *record, *part.arguments, *arguments]
-        run = _start(command, prefix=part.prefix, piped=True, is_session=part.is_session)
+        run = start_pytest(command, prefix=part.prefix, piped=True, is_session=part.is_session)
         runs.append(run)
         _pass_on(part.name, run)
         status, used_s = wait_for(run)
@@ -288,9 +288,10 @@ def _show(line: str) -> None:
     print(line, flush=True)  # noqa: T201  # the report of the run is its output
 
 
-def _start(
+def start_pytest(
     arguments: Sequence[str], *, prefix: Sequence[str] = (), piped: bool = False, is_session: bool = False
 ) -> subprocess.Popen[str]:
+    """Start one run of pytest; with `piped` the caller reads its standard output."""
     command = [*prefix, sys.executable, "-m", "pytest", *arguments]
     output = subprocess.PIPE if piped else None
     environment = {**os.environ, **PLAIN_TRACEBACKS}

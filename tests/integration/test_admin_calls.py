@@ -105,27 +105,22 @@ async def test_broker_and_controller_read_the_quotas_that_the_other_writes(held:
     cluster, controller = held
     own, broker = controller.address(), cluster.broker(1).address()
     bob, anybody, here = ("user", "CN=bob"), ("client-id", None), ("ip", "127.0.0.1")
+    before = await quotas(own)
     await alter_quota(own, {"user": "CN=bob"}, "producer_byte_rate", 1024.0)
+    await alter_quota(own, {"user": "CN=bob"}, "request_percentage", 12.5)
+    of_bob = {**before, (bob,): {"producer_byte_rate": 1024.0, "request_percentage": 12.5}}
     await alter_quota(own, {"user": "CN=bob", "client-id": None}, "consumer_byte_rate", 2048.0)
     await alter_quota(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", 1000.0)
     expected = {
-        (bob,): {"producer_byte_rate": 1024.0},
+        **of_bob,
         (anybody, bob): {"consumer_byte_rate": 2048.0},
         (here,): {"connection_creation_rate": 1000.0},
     }
-    described = await quotas(own)
-    assert described == await quotas(broker)
-    assert {entity: described.get(entity) for entity in expected} == expected
+    assert await quotas(own) == await quotas(broker) == expected
 
     await alter_quota(own, {"user": "CN=bob", "client-id": None}, "consumer_byte_rate", None)
     await alter_quota(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", None)
-    described = await quotas(own)
-    assert described == await quotas(broker)
-    assert {entity: described.get(entity) for entity in expected} == {
-        (bob,): {"producer_byte_rate": 1024.0},
-        (anybody, bob): None,
-        (here,): None,
-    }
+    assert await quotas(own) == await quotas(broker) == of_bob
     assert cluster.zookeeper.client.get_children(f"{CHROOT}/config/users/CN%3Dbob") == []
 
 
